@@ -1,0 +1,53 @@
+import { type Token, token } from "../plugin.ts";
+
+/** Why a gate did not let someone in. */
+export type Refusal = "full" | "grace" | "deadline" | "draining" | "cancelled";
+
+/**
+ * Someone who waits at a gate. The record is the queue node itself, so waiting allocates nothing more: give it to
+ * `enter` once, and use a new one for the next wait.
+ */
+export interface Waiter {
+  /** Permits wanted; 1 when absent. */
+  readonly weight?: number;
+  /** Latest moment to be granted, in ms on the gate's clock; no limit but the gate's own grace when absent. */
+  readonly deadline?: number;
+  /** Called once, when the permits are this waiter's. It must not throw; it may call the gate. */
+  onGrant(waitedMs: number): void;
+  /** Called once, when the wait ended without permits. */
+  onRefuse(reason: Refusal, waitedMs: number): void;
+}
+
+/** A fair gate: a number of permits, and one line of waiters in order of arrival. */
+export interface Gate {
+  readonly name: string;
+  readonly limit: number;
+  /** Permits out. */
+  readonly used: number;
+  /** Waiters in line. */
+  readonly queued: number;
+  /** Takes permits now, or returns false; never passes a waiter. */
+  tryEnter(weight?: number): boolean;
+  /**
+   * Takes permits now (`granted`: no callback follows), gets in line (`queued`: one of the callbacks follows), or is
+   * refused (no callback follows).
+   */
+  enter(waiter: Waiter): "granted" | "queued" | Refusal;
+  /** Leaves the line; true when the waiter was in it. No callback follows. */
+  cancel(waiter: Waiter): boolean;
+  /** Gives permits back; the oldest waiter has them before this returns. */
+  leave(weight?: number): void;
+  /** Changes the number of permits; shrinking takes effect as permits come back. */
+  resize(limit: number): void;
+  /** Seconds a refused client should stay away, from the measured drain rate; at least 1. */
+  retryAfter(): number;
+}
+
+/** Where gates are made and found. Whoever executes work opens a gate under the name of its lane. */
+export interface Gates {
+  /** Makes the gate, or resizes the one that has this name. */
+  open(name: string, limit: number): Gate;
+  find(name: string): Gate | undefined;
+}
+
+export const Gates: Token<Gates> = token("gates@1");

@@ -1,0 +1,9 @@
+import { type Token, token } from "../plugin.ts";
+
+/** Where plugins say whether they can serve. The core provides it; `/readyz` shows it. */
+export interface Health {
+  /** `check` returns why the part is not ready, or undefined when it is. Called at each look. */
+  register(part: string, check: () => string | undefined): void;
+}
+
+export const Health: Token<Health> = token("health@1");

@@ -1,0 +1,83 @@
+/**
+ * One request on its way through the hooks. The interface is what plugins see; each HTTP adapter fills in an
+ * {@linkcode Incoming}, and `core/http/exchange.ts` makes one from the other.
+ *
+ * @module
+ */
+
+/** What became of an exchange, told to `onResponse` after the last byte. */
+export interface Outcome {
+  readonly status: number;
+  /** From the request's arrival to the last byte of the response. */
+  readonly ms: number;
+  /** Body bytes sent, or -1 when not known. */
+  readonly bytes: number;
+  /** Set when the response failed or was cut off. */
+  readonly error: unknown;
+}
+
+/** One end of a connection. `address` is empty for a unix socket. */
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface Exchange {
+  /** From `X-Request-Id` when the client sent a usable one, else made here; sent back in the response. */
+  readonly id: string;
+  readonly method: string;
+  /** `HTTP/1.1`, `HTTP/1.0` or `HTTP/2.0`. */
+  readonly protocol: string;
+  /** Path and query as they stood in the request line, not decoded. */
+  readonly target: string;
+  /**
+   * The one canonical path: decoded once, dot segments resolved, slashes merged, never with a NUL. Everything routes
+   * on this and nothing else.
+   */
+  readonly path: string;
+  /** What follows the first `?`, not decoded; empty when there is none. */
+  readonly query: string;
+  readonly headers: Headers;
+  /** The Web request, made on first use. */
+  readonly request: Request;
+  /**
+   * The request body, or null. Reading fails with a coded error of status 413 (over `max_body`), 408 (no byte for
+   * `body_timeout`) or 400 (cut short).
+   */
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** `Content-Length`, or -1 when there is a body of unknown length; 0 when there is none. */
+  readonly length: number;
+  /** Who asks: the peer, or the right-most untrusted hop when the peer is a trusted proxy. */
+  readonly client: Endpoint;
+  /** The socket's other end. */
+  readonly peer: Endpoint;
+  /** The socket's own end. */
+  readonly local: Endpoint;
+  readonly scheme: "http" | "https";
+  /** Host and port as the client named them. */
+  readonly host: string;
+  /** Milliseconds on the monotonic clock (`performance.now`). */
+  readonly started: number;
+  /** When the exchange must have ended, on the same clock. */
+  readonly deadline: number;
+  /** Aborts when the client leaves. Prefer {@linkcode Exchange.onGone} where each request pays. */
+  readonly signal: AbortSignal;
+  /** Whether the client has left. */
+  readonly gone: boolean;
+  /** Runs `left` once if the client leaves; returns a function that takes it back. */
+  onGone(left: () => void): () => void;
+  /** Facts plugins attach, keyed by token id so that names cannot collide. */
+  readonly facts: Map<string, unknown>;
+  /** Who answered: `static`, `php`, a plugin's name. A metrics label, so few values. */
+  handler: string;
+  /** Set by whoever streams the body: settles when the last byte has been handed over. */
+  sent: Promise<unknown> | undefined;
+  /** Body bytes sent so far, kept by whoever streams; -1 when not known. */
+  bytes: number;
+  /** Response headers to add, whoever answers. */
+  readonly extra: Headers;
+  /** Keeps the permits past the response: the executor calls {@linkcode Exchange.release} when its worker is free. */
+  hold(): void;
+  /** Gives the permits back, in reverse order. Does nothing the second time. */
+  release(): void;
+}
