@@ -3,13 +3,5 @@
  *
  * @module
  */
-export {
-  after as afterAll,
-  afterEach,
-  before as beforeAll,
-  beforeEach,
-  describe,
-  it,
-  test,
-} from "node:test";
+export { after as afterAll, afterEach, before as beforeAll, beforeEach, describe, it, test } from "node:test";
 export { expect } from "expect";
