@@ -18,3 +18,8 @@ export type SchemaResult<O> =
   | { readonly issues: readonly SchemaIssue[] };
 
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
+
+/** A schema that takes whatever comes: for plugins without a configuration of their own. */
+export const anything: StandardSchema = {
+  "~standard": { version: 1, vendor: "fairlead", validate: (value) => ({ value }) },
+};

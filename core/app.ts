@@ -1,0 +1,221 @@
+import { Hono } from "hono";
+import { CoreError } from "./error.ts";
+import type { Exchange, Outcome } from "./exchange.ts";
+import { buildTable, first, type HookTable, series, settle, settleInOrder, then, thenable, wrap } from "./hooks.ts";
+import { answer, refuse } from "./http/answers.ts";
+import type { BaseExchange } from "./http/exchange.ts";
+import type { AnyPlugin, Awaitable, Execution, Log, Permit, PluginHooks, PublicEnv, Token } from "./plugin.ts";
+import { sortPlugins } from "./sort_plugins.ts";
+
+/** A service the core itself offers. */
+export type Offer = readonly [token: Token<unknown>, service: unknown];
+
+export interface AppOptions {
+  readonly plugins: readonly AnyPlugin[];
+  /** Each plugin's validated configuration, by plugin name. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly baseDir: string;
+  readonly log: Log;
+  /** The core's own services, which plugins list in `needs` like any other. */
+  readonly offers?: readonly Offer[];
+  /** How long one plugin's `setup` may take. */
+  readonly setupTimeoutMs?: number;
+}
+
+/** Every plugin set up and its hooks sorted: what turns exchanges into responses. */
+export interface App {
+  readonly log: Log;
+  readonly inFlight: number;
+  /** Set while the server stops: connections are not kept after their response. */
+  draining: boolean;
+  /** Routes that plugins added to the admin listener. */
+  readonly admin: Hono;
+  /** Answers one exchange; never throws and never rejects. */
+  handle(x: BaseExchange): Awaitable<Response>;
+  /** Runs `onListen` everywhere. */
+  listen(): Promise<void>;
+  /** Runs `onDrain` everywhere, at once; `deadline` aborts when patience ends. */
+  drain(deadline: AbortSignal): Promise<readonly CoreError[]>;
+  /** Runs `onClose` everywhere, in reverse order. */
+  close(): Promise<readonly CoreError[]>;
+}
+
+/** Sets every plugin up, in the order of their needs, and freezes the hook table. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { log } = options;
+  const plugins = sortPlugins(options.plugins, (options.offers ?? []).map(([t]) => t.id));
+  const ready = await setUp(plugins, options);
+  const table = buildTable(ready);
+  const reversed = buildTable([...ready].reverse());
+
+  const site = new Hono<PublicEnv>(), admin = new Hono();
+  await series("onRoutes", table.onRoutes, [site]);
+  await series("onAdmin", table.onAdmin, [admin]);
+
+  let inFlight = 0, draining = false;
+  const inner = runner(table);
+  const respond = wrap(table.onRequest, site.routes.length === 0 ? inner : behind(site, inner));
+
+  const fail = (x: BaseExchange, error: unknown): Response => {
+    const status = error instanceof CoreError ? error.status ?? 500 : 500;
+    if (status >= 500) log("error", "request failed", { id: x.id, method: x.method, target: x.target, error });
+    else log("debug", "request refused", { id: x.id, target: x.target, error });
+    const response = status >= 500 ? answer(status) : refuse(status);
+    return finish(x, response, error);
+  };
+  const finish = (x: BaseExchange, response: Response, error?: unknown): Response => {
+    const out = stamp(x, response);
+    if (draining) out.headers.set("connection", "close");
+    if (x.sent === undefined) end(x, response.status, error);
+    else x.sent.then(() => end(x, response.status, error), (cause) => end(x, response.status, cause));
+    return out;
+  };
+  const end = (x: BaseExchange, status: number, error: unknown): void => {
+    inFlight--;
+    if (!x.held) x.release();
+    const outcome: Outcome = { status, ms: performance.now() - x.started, bytes: x.bytes, error };
+    for (const e of table.onResponse) {
+      try {
+        e.run(x, outcome);
+      } catch (cause) {
+        log("warn", "onResponse failed", { plugin: e.plugin, error: cause });
+      }
+    }
+  };
+
+  return {
+    log,
+    admin,
+    get inFlight() {
+      return inFlight;
+    },
+    get draining() {
+      return draining;
+    },
+    set draining(now) {
+      draining = now;
+    },
+    handle(x) {
+      inFlight++;
+      try {
+        const r = x.problem === 0 ? respond(x) : refuse(x.problem);
+        return thenable(r)
+          ? (r as Promise<Response>).then((response) => finish(x, response), (error) => fail(x, error))
+          : finish(x, r as Response);
+      } catch (error) {
+        return fail(x, error);
+      }
+    },
+    async listen() {
+      await series("onListen", table.onListen, []);
+    },
+    drain: (deadline) => settle("onDrain", table.onDrain, [deadline]),
+    close: () => settleInOrder("onClose", reversed.onClose, []),
+  };
+}
+
+/** Sets plugins up one after another; when one fails, those before it are closed. */
+async function setUp(
+  plugins: readonly AnyPlugin[],
+  options: AppOptions,
+): Promise<{ name: string; hooks: PluginHooks }[]> {
+  const { log, setupTimeoutMs = 10_000 } = options;
+  const services = new Map<string, unknown>((options.offers ?? []).map(([t, service]) => [t.id, service]));
+  const ready: { name: string; hooks: PluginHooks }[] = [];
+  try {
+    for (const plugin of plugins) {
+      const { name } = plugin;
+      const ctx = {
+        name,
+        config: options.config[name],
+        baseDir: options.baseDir,
+        log: ((level, message, fields) => log(level, message, { plugin: name, ...fields })) satisfies Log,
+        // deno-lint-ignore no-explicit-any -- a token carries the type, the map cannot
+        use: (t: Token<unknown>): any => services.get(t.id),
+        // deno-lint-ignore no-explicit-any -- as above
+        find: (t: Token<unknown>): any => services.get(t.id),
+        provide: (t: Token<unknown>, service: unknown) => void services.set(t.id, service),
+      };
+      const hooks = await within(setupTimeoutMs, name, async () => await plugin.setup(ctx));
+      const missing = (plugin.provides ?? []).find((t: Token<unknown>) => !services.has(t.id));
+      if (missing !== undefined) {
+        throw new CoreError("SERVICE_MISSING", `${name} did not provide "${missing.id}" in setup`, { plugin: name });
+      }
+      ready.push({ name, hooks: hooks ?? {} });
+    }
+    return ready;
+  } catch (cause) {
+    await settleInOrder("onClose", buildTable(ready.reverse()).onClose, []);
+    throw cause;
+  }
+}
+
+/** Says what would run, asks every gate, runs it. */
+function runner(table: HookTable): (x: Exchange) => Awaitable<Response> {
+  const gates = table.onAdmit.map(({ plugin, run }) => ({
+    plugin,
+    run(x: BaseExchange, execution: Execution): Awaitable<Response | void> {
+      const keep = (v: Permit | Response | void) => v instanceof Response ? v : void (v && x.permits.push(v));
+      return then(run(x, execution), keep);
+    },
+  }));
+  const execute = (x: BaseExchange, execution: Execution | Response | undefined): Awaitable<Response> => {
+    if (execution === undefined) return answer(404);
+    if (execution instanceof Response) return execution;
+    return then(first("onAdmit", gates, [x, execution]), (refusal) => refusal ?? execution.run(x));
+  };
+  return (x) => then(first("onResolve", table.onResolve, [x]), (found) => execute(x as BaseExchange, found));
+}
+
+/** Puts the plugins' routes in front: what no route matches goes on to `inner`. */
+function behind(
+  site: Hono<PublicEnv>,
+  inner: (x: Exchange) => Awaitable<Response>,
+): (x: Exchange) => Awaitable<Response> {
+  site.notFound((c) => {
+    c.env.exchange.handler = "core";
+    return inner(c.env.exchange);
+  });
+  site.onError((error) => {
+    throw error;
+  });
+  return (x) => {
+    x.handler = "route";
+    return site.fetch(canonicalRequest(x), { exchange: x });
+  };
+}
+
+/** Routers match on `request.url`: it must hold the canonical path, or a route could be passed by spelling it oddly. */
+function canonicalRequest(x: Exchange): Request {
+  const { request } = x;
+  const path = encodeURI(x.path).replace(/[?#]/g, encodeURIComponent);
+  if (x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
+  return new Request(`${x.scheme}://${x.host || "localhost"}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
+}
+
+/** Adds the request id and whatever plugins asked for. */
+function stamp(x: BaseExchange, response: Response): Response {
+  let out = response;
+  try {
+    out.headers.set("x-request-id", x.id);
+  } catch {
+    // `Response.redirect` and `fetch` make headers that cannot be changed.
+    out = new Response(response.body, response);
+    out.headers.set("x-request-id", x.id);
+  }
+  x.added?.forEach((value, name) => out.headers.append(name, value));
+  return out;
+}
+
+async function within<T>(ms: number, plugin: string, run: () => Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const message = `${plugin}.setup took over ${ms} ms`;
+  const timer = setTimeout(() => reject(new CoreError("SETUP_TIMEOUT", message, { plugin, hook: "setup" })), ms);
+  try {
+    return await Promise.race([run(), promise]);
+  } catch (cause) {
+    throw CoreError.at(plugin, "setup", cause);
+  } finally {
+    clearTimeout(timer);
+  }
+}

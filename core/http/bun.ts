@@ -1,0 +1,132 @@
+import type { Endpoint } from "../exchange.ts";
+import { BaseExchange, type Intake } from "./exchange.ts";
+import type { Bound, ListenOptions } from "./listen.ts";
+import { portTaken } from "./port_taken.ts";
+
+/** The part of Bun's server that is used here; `@types/bun` cannot be seen by `deno check`. */
+interface BunServer {
+  readonly port: number | undefined;
+  requestIP(request: Request): Endpoint | null;
+  timeout(request: Request, seconds: number): void;
+  stop(closeActive?: boolean): Promise<void>;
+}
+
+interface BunLike {
+  serve(options: Record<string, unknown>): BunServer;
+}
+
+/** Longest idle time uSockets can count, in seconds; 0 switches it off. */
+const longestIdle = 255;
+
+/** Listens with `Bun.serve`. */
+export async function listenBun(options: ListenOptions): Promise<Bound> {
+  const { at, intake, handle, tls } = options;
+  // Bun.serve reads this limit from node:http's process-wide setting.
+  const http = await import("node:http");
+  (http.default as { maxHeaderSize: number }).maxHeaderSize = options.maxHeader;
+
+  const side: Side = { scheme: tls === undefined ? "http" : "https", local: { address: "", port: 0 } };
+  const patience = Math.ceil(Math.max(options.keepAliveMs, intake.timeoutMs + intake.idleMs) / 1000);
+  const idle = Math.min(patience, longestIdle);
+  // A request may be silent for longer than Bun can count: its connection is then not timed while it runs.
+  const untimed = patience > longestIdle;
+  const fetch = (request: Request, server: BunServer) => {
+    if (untimed) server.timeout(request, 0);
+    const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? "";
+    return handle(new BunExchange(request, server, side, intake, peer));
+  };
+
+  let server: BunServer;
+  try {
+    server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
+      ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
+      ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
+      idleTimeout: idle,
+      // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      development: false,
+      fetch,
+      error: () => new Response("500 Internal Server Error\n", { status: 500 }),
+    });
+  } catch (cause) {
+    throw portTaken(at, cause);
+  }
+  if (at.kind === "unix") return { at, stop: (force) => server.stop(force) };
+  const port = server.port ?? at.port;
+  side.local = { address: at.host, port };
+  return { at: { ...at, port }, stop: (force) => server.stop(force) };
+}
+
+/** An exchange over the Web request that Bun made. */
+class BunExchange extends BaseExchange {
+  readonly #raw: Request;
+  readonly #server: BunServer;
+  #peer: Endpoint | undefined;
+  #request: Request | undefined;
+
+  constructor(request: Request, server: BunServer, side: Side, intake: Intake, peer: string) {
+    super(
+      {
+        method: request.method,
+        protocol: "HTTP/1.1",
+        target: target(request.url),
+        headers: request.headers,
+        scheme: side.scheme,
+        local: side.local,
+      },
+      intake,
+      peer,
+    );
+    this.#raw = request;
+    this.#server = server;
+  }
+
+  get request(): Request {
+    return this.#request ??= this.length === 0 ? this.#raw : new Request(this.#raw.url, {
+      method: this.method,
+      headers: this.headers,
+      body: this.body,
+      signal: this.#raw.signal,
+    });
+  }
+
+  get peer(): Endpoint {
+    return this.#peer ??= this.#server.requestIP(this.#raw) ?? { address: "", port: 0 };
+  }
+
+  get signal(): AbortSignal {
+    return this.#raw.signal;
+  }
+
+  get gone(): boolean {
+    return this.#raw.signal.aborted;
+  }
+
+  onGone(left: () => void): () => void {
+    const { signal } = this.#raw;
+    if (signal.aborted) {
+      left();
+      return () => {};
+    }
+    signal.addEventListener("abort", left, { once: true });
+    return () => signal.removeEventListener("abort", left);
+  }
+
+  protected source(): ReadableStream<Uint8Array> | null {
+    return this.#raw.body;
+  }
+}
+
+/** What all exchanges of one listener share. */
+interface Side {
+  readonly scheme: "http" | "https";
+  local: Endpoint;
+}
+
+/** The target of a URL that Bun built: what follows the authority. */
+function target(url: string): string {
+  if (url.charCodeAt(0) === 47) return url;
+  const scheme = url.indexOf("://");
+  const slash = url.indexOf("/", scheme < 0 ? 0 : scheme + 3);
+  return slash < 0 ? "/" : url.slice(slash);
+}

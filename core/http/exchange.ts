@@ -1,0 +1,141 @@
+import type { Endpoint, Exchange } from "../exchange.ts";
+import type { Permit } from "../plugin.ts";
+import { type BodyLimits, limitBody } from "./body.ts";
+import { validHost } from "./host.ts";
+import { canonicalPath, originForm, splitTarget } from "./path.ts";
+import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
+
+/** The `[server]` settings that every exchange is read by. */
+export interface Intake extends BodyLimits {
+  readonly proxies: TrustedProxies;
+  readonly timeoutMs: number;
+}
+
+/** What an adapter knows when the head of a request has arrived. */
+export interface Head {
+  readonly method: string;
+  readonly protocol: string;
+  /** The request target as the runtime gives it. */
+  readonly target: string;
+  readonly headers: Headers;
+  readonly scheme: "http" | "https";
+  readonly local: Endpoint;
+}
+
+const nobody: Endpoint = { address: "", port: 0 };
+const usableId = /^[A-Za-z0-9._~+/=:-]{1,128}$/;
+const idPrefix = Math.floor(Date.now() / 1000).toString(36) + process.pid.toString(36);
+let idCount = 0;
+
+/**
+ * An exchange but for what differs between runtimes: the peer, the body's source, the Web request and how one learns
+ * that the client has left. Costly parts are made on first use, since most requests never look at them.
+ */
+export abstract class BaseExchange implements Exchange {
+  readonly id: string;
+  readonly method: string;
+  readonly protocol: string;
+  readonly target: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Headers;
+  readonly local: Endpoint;
+  readonly scheme: "http" | "https";
+  readonly host: string;
+  readonly length: number;
+  readonly started: number = performance.now();
+  readonly deadline: number;
+  /** The status to refuse the request with before anything looks at it, or 0. */
+  readonly problem: number;
+  handler: string = "core";
+  sent: Promise<unknown> | undefined = undefined;
+  bytes: number = -1;
+  held: boolean = false;
+  readonly permits: Permit[] = [];
+  protected readonly intake: Intake;
+  readonly #forwarded: Forwarded | undefined;
+  #body: ReadableStream<Uint8Array> | null | undefined;
+  #facts: Map<string, unknown> | undefined;
+  #extra: Headers | undefined;
+
+  constructor(head: Head, intake: Intake, peer: string) {
+    const { headers, method } = head;
+    this.intake = intake;
+    this.method = method;
+    this.headers = headers;
+    this.local = head.local;
+    this.deadline = this.started + intake.timeoutMs;
+    const given = headers.get("x-request-id");
+    this.id = given !== null && usableId.test(given) ? given : `${idPrefix}-${(++idCount).toString(36)}`;
+    this.#forwarded = intake.proxies.empty ? undefined : intake.proxies.read(peer, headers);
+    this.scheme = this.#forwarded?.scheme ?? head.scheme;
+
+    const host = headers.get("host");
+    // Only HTTP/1.0 may come without a Host; a runtime that hides the version has refused the others itself.
+    this.protocol = host === null && head.protocol === "HTTP/1.1" ? "HTTP/1.0" : head.protocol;
+    this.host = this.#forwarded?.host ?? host ?? "";
+    const target = originForm(head.target);
+    const { path, query } = splitTarget(target ?? "/");
+    const canonical = target === undefined ? undefined : canonicalPath(path);
+    this.target = target ?? head.target;
+    this.path = canonical ?? "/";
+    this.query = query;
+
+    const length = headers.get("content-length");
+    const coding = headers.get("transfer-encoding");
+    this.length = coding !== null ? -1 : length !== null ? Number(length) : 0;
+    this.problem = method === "CONNECT" || method === "TRACE"
+      ? 405
+      : canonical === undefined || (this.host === "" ? host !== null : !validHost(this.host))
+      ? 400
+      : (coding !== null && (coding.toLowerCase() !== "chunked" || length !== null)) || Number.isNaN(this.length)
+      ? 400
+      : this.length > intake.maxBody
+      ? 413
+      : 0;
+  }
+
+  abstract readonly peer: Endpoint;
+  abstract readonly request: Request;
+  abstract readonly gone: boolean;
+  abstract readonly signal: AbortSignal;
+  abstract onGone(left: () => void): () => void;
+  /** The body as the runtime gives it, not limited. */
+  protected abstract source(): ReadableStream<Uint8Array> | null;
+
+  get client(): Endpoint {
+    const f = this.#forwarded;
+    if (f !== undefined && f.address !== "") return f;
+    const { address, port } = this.peer;
+    return address === "" ? nobody : { address: plainAddress(address), port };
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    if (this.#body === undefined) {
+      const source = this.length === 0 ? null : this.source();
+      this.#body = source === null ? null : limitBody(source, this.length, this.intake);
+    }
+    return this.#body;
+  }
+
+  get facts(): Map<string, unknown> {
+    return this.#facts ??= new Map();
+  }
+
+  get extra(): Headers {
+    return this.#extra ??= new Headers();
+  }
+
+  /** The extra headers, if any were set. */
+  get added(): Headers | undefined {
+    return this.#extra;
+  }
+
+  hold(): void {
+    this.held = true;
+  }
+
+  release(): void {
+    for (let permit = this.permits.pop(); permit !== undefined; permit = this.permits.pop()) permit.release();
+  }
+}

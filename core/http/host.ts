@@ -1,0 +1,20 @@
+const form = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9_.~-]*))(?::(\d{1,5}))?$/;
+
+/** Whether a `Host` value is one host with an optional port; two joined by a comma are not. */
+export function validHost(host: string): boolean {
+  if (host.length > 255) return false;
+  const m = form.exec(host);
+  return m !== null && (m[1] === undefined || Number(m[1]) <= 65_535);
+}
+
+/** The host without its port, with the brackets of an IPv6 address kept. */
+export function hostName(host: string): string {
+  const colon = host.lastIndexOf(":");
+  return colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
+}
+
+/** The port a host names, or -1. */
+export function hostPort(host: string): number {
+  const colon = host.lastIndexOf(":");
+  return colon > host.lastIndexOf("]") ? Number(host.slice(colon + 1)) : -1;
+}

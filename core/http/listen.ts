@@ -1,0 +1,85 @@
+import { chmodSync, existsSync, lstatSync, unlinkSync } from "node:fs";
+import { connect } from "node:net";
+import { CoreError } from "../error.ts";
+import type { Awaitable } from "../plugin.ts";
+import { listenBun } from "./bun.ts";
+import type { BaseExchange, Intake } from "./exchange.ts";
+import { listenNode } from "./node.ts";
+
+/** An address to listen on. */
+export type Address =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
+
+export interface ListenOptions {
+  readonly at: Address;
+  readonly intake: Intake;
+  /** Bytes of request line and headers. */
+  readonly maxHeader: number;
+  /** How long a connection may be idle between requests. */
+  readonly keepAliveMs: number;
+  /** How long a request's head may take to arrive. */
+  readonly headerMs: number;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  handle(x: BaseExchange): Awaitable<Response>;
+}
+
+/** A bound listener. */
+export interface Bound {
+  /** With the port the system chose when 0 was asked for. */
+  readonly at: Address;
+  /** Stops accepting and resolves when the last connection has ended; `force` cuts them. */
+  stop(force: boolean): Promise<void>;
+}
+
+/**
+ * Reads `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `unix:/run/fairlead.sock`.
+ *
+ * @throws CONFIG_INVALID when the text is none of these
+ */
+export function parseAddress(text: string): Address {
+  if (text.startsWith("unix:/")) return { kind: "unix", path: text.slice(5) };
+  const m = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:/[\]]*)):(\d{1,5})$/.exec(text);
+  if (m === null || Number(m[3]) > 65_535) {
+    throw new CoreError(
+      "CONFIG_INVALID",
+      `Cannot listen on "${text}": expected HOST:PORT, [IPV6]:PORT, :PORT or unix:/PATH`,
+    );
+  }
+  return { kind: "tcp", host: m[1] ?? (m[2] || "::"), port: Number(m[3]) };
+}
+
+export function showAddress(at: Address): string {
+  if (at.kind === "unix") return `unix:${at.path}`;
+  return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
+}
+
+/** Binds with the runtime's own server. A unix socket gets mode 0660; a stale one is removed, a live one is an error. */
+export async function listen(options: ListenOptions): Promise<Bound> {
+  const { at } = options;
+  if (at.kind === "unix") await clearSocket(at.path);
+  const bound = await ("Bun" in globalThis ? listenBun : listenNode)(options);
+  if (at.kind !== "unix") return bound;
+  chmodSync(at.path, 0o660);
+  return {
+    at,
+    async stop(force) {
+      await bound.stop(force);
+      if (existsSync(at.path)) unlinkSync(at.path);
+    },
+  };
+}
+
+async function clearSocket(path: string): Promise<void> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) {
+    throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: a file of that name exists`);
+  }
+  const live = await new Promise<boolean>((resolve) => {
+    const socket = connect(path, () => (socket.destroy(), resolve(true)));
+    socket.on("error", () => resolve(false));
+  });
+  if (live) throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: another process serves it`);
+  unlinkSync(path);
+}

@@ -1,0 +1,197 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { Socket } from "node:net";
+import { Readable } from "node:stream";
+import type { Endpoint } from "../exchange.ts";
+import { thenable } from "../hooks.ts";
+import { bytesOf } from "./bytes.ts";
+import { BaseExchange, type Intake } from "./exchange.ts";
+import type { Bound, ListenOptions } from "./listen.ts";
+import { portTaken } from "./port_taken.ts";
+
+/**
+ * Listens with `node:http`: the listener used on Deno, whose own `Deno.serve` has no time limit for a request's head
+ * and takes bare line feeds and unknown transfer codings (see docs/decisions/deno-listener.md).
+ */
+export async function listenNode(options: ListenOptions): Promise<Bound> {
+  const { at, intake, tls } = options;
+  const scheme = tls === undefined ? "http" : "https";
+  const limits = {
+    headersTimeout: options.headerMs,
+    // Bodies are timed where they are read; the request as a whole has its own deadline.
+    requestTimeout: 0,
+    keepAliveTimeout: options.keepAliveMs,
+    connectionsCheckingInterval: Math.min(1000, options.headerMs / 2),
+    maxHeaderSize: options.maxHeader,
+    noDelay: true,
+  };
+  const onRequest = (req: IncomingMessage, res: ServerResponse) => {
+    const x = new NodeExchange(req, res, scheme, intake);
+    const fail = () => void res.destroy();
+    try {
+      const r = options.handle(x);
+      if (thenable(r)) (r as Promise<Response>).then((response) => respond(x, res, response)).catch(fail);
+      else respond(x, res, r as Response).catch(fail);
+    } catch {
+      fail();
+    }
+  };
+  const server: Server = tls === undefined
+    ? createServer(limits)
+    : createTlsServer({ ...limits, cert: tls.cert, key: tls.key }) as unknown as Server;
+  server.on("request", onRequest);
+  // The 100 is sent when the body is first read: a request that is refused never gets one.
+  server.on("checkContinue", onRequest);
+  server.on("checkExpectation", (_req, res: ServerResponse) => {
+    res.writeHead(417, { connection: "close" });
+    res.end();
+  });
+  server.on("clientError", refuseBytes);
+
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) => reject(portTaken(at, cause)));
+    if (at.kind === "tcp") server.listen(at.port, at.host, resolve);
+    else server.listen(at.path, resolve);
+  });
+  const bound = server.address();
+  return {
+    at: at.kind === "tcp" && typeof bound === "object" && bound !== null ? { ...at, port: bound.port } : at,
+    stop(force) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      if (force) { for (const socket of sockets) socket.destroy(); }
+      return closed;
+    },
+  };
+}
+
+/** Answers bytes that are not a request, as far as the parser's verdict tells. */
+function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
+  const status = error.code === "HPE_HEADER_OVERFLOW"
+    ? "431 Request Header Fields Too Large"
+    : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+    ? "408 Request Timeout"
+    : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+class NodeExchange extends BaseExchange {
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  #request: Request | undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, scheme: "http" | "https", intake: Intake) {
+    const headers = new Headers();
+    const raw = req.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!, raw[i + 1]!);
+    const { socket } = req;
+    super(
+      {
+        method: req.method ?? "GET",
+        protocol: `HTTP/${req.httpVersion}`,
+        target: req.url ?? "/",
+        headers,
+        scheme,
+        local: { address: socket.localAddress ?? "", port: socket.localPort ?? 0 },
+      },
+      intake,
+      socket.remoteAddress ?? "",
+    );
+    this.#req = req;
+    this.#res = res;
+  }
+
+  get peer(): Endpoint {
+    const { remoteAddress, remotePort } = this.#req.socket;
+    return { address: remoteAddress ?? "", port: remotePort ?? 0 };
+  }
+
+  get request(): Request {
+    const { method, headers, body } = this;
+    return this.#request ??= new Request(`${this.scheme}://${this.host || "localhost"}${this.target}`, {
+      method,
+      headers,
+      body,
+      signal: this.signal,
+      ...(body === null ? {} : { duplex: "half" }),
+    } as RequestInit);
+  }
+
+  get gone(): boolean {
+    return this.#res.closed && !this.#res.writableFinished;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const abort = new AbortController();
+      this.onGone(() => abort.abort());
+      this.#signal = abort.signal;
+    }
+    return this.#signal;
+  }
+
+  onGone(left: () => void): () => void {
+    const res = this.#res;
+    const closed = () => {
+      if (!res.writableFinished) left();
+    };
+    if (res.closed) closed();
+    else res.once("close", closed);
+    return () => void res.off("close", closed);
+  }
+
+  protected source(): ReadableStream<Uint8Array> | null {
+    const req = this.#req;
+    if (req.method === "GET" || req.method === "HEAD") return null;
+    if (req.headers.expect !== undefined) this.#res.writeContinue();
+    return Readable.toWeb(req) as ReadableStream<Uint8Array>;
+  }
+}
+
+async function respond(x: NodeExchange, res: ServerResponse, response: Response): Promise<void> {
+  if (res.closed) return void await response.body?.cancel();
+  const head: string[] = [];
+  response.headers.forEach((value, name) => {
+    if (name !== "set-cookie") head.push(name, value);
+  });
+  for (const cookie of response.headers.getSetCookie()) head.push("set-cookie", cookie);
+  const bytes = bytesOf(response);
+  const bare = x.method === "HEAD" || response.status === 204 || response.status === 304;
+  if (bytes !== undefined && !bare && !response.headers.has("content-length")) {
+    head.push("content-length", String(bytes.byteLength));
+  }
+  res.writeHead(response.status, response.statusText || undefined, head);
+  if (bare || response.body === null || bytes !== undefined) {
+    res.end(bare ? undefined : bytes);
+    if (bare) await response.body?.cancel();
+    return;
+  }
+  res.flushHeaders();
+  const reader = response.body.getReader();
+  const stop = x.onGone(() => void reader.cancel("the client has left").catch(() => {}));
+  for (let r = await reader.read(); !r.done; r = await reader.read()) {
+    if (!res.write(r.value)) await writable(res);
+    if (res.closed) break;
+  }
+  stop();
+  res.end();
+}
+
+function writable(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off("drain", done);
+      res.off("close", done);
+      resolve();
+    };
+    res.once("drain", done);
+    res.once("close", done);
+  });
+}

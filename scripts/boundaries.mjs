@@ -1,0 +1,68 @@
+// Fails when an import breaks the architecture: core/ knows no plugin, a plugin knows itself and core/, and only
+// core/http/bun.ts may touch the Bun global's server.
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const top = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Every TypeScript file under a folder. */
+function* sources(folder) {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (name === "node_modules") continue;
+    if (statSync(path).isDirectory()) yield* sources(path);
+    else if (/\.[cm]?ts$/.test(name)) yield path;
+  }
+}
+
+/** The module specifiers a source imports, statically, dynamically or for types. */
+export function specifiers(text) {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\bimport\s*)(["'])([^"'\n]+)\1/g)].map((m) => m[2]);
+}
+
+/** What is wrong with one import, or undefined. Paths are relative to the project, with forward slashes. */
+export function verdict(file, target, packages) {
+  const room = file.split("/");
+  if (!target.startsWith(".")) {
+    if (/^(node:|bun:test$)/.test(target)) return undefined;
+    const name = target.split("/").slice(0, target.startsWith("@") ? 2 : 1).join("/");
+    return packages.has(name) ? undefined : `imports "${target}", which is neither node: nor a declared dependency`;
+  }
+  const to = relative(top, resolve(top, dirname(file), target)).split("/");
+  if (!/\.[a-z]+$/.test(target)) return `imports "${target}" without its file extension`;
+  if (room[0] === "core" && to[0] !== "core") return `the core imports ${to.join("/")}`;
+  if (room[0] === "plugins" && to[0] === "plugins" && to[1] !== room[1]) {
+    return `plugin ${room[1]} imports plugin ${to[1]}`;
+  }
+  if (room[0] === "plugins" && !["plugins", "core"].includes(to[0])) return `plugin ${room[1]} imports ${to.join("/")}`;
+  if (room[0] === "examples" && to[0] !== "examples" && to[0] !== "mod.ts") return `an example imports ${to.join("/")}`;
+  return undefined;
+}
+
+/** All broken imports of the project, as lines. */
+export function brokenImports(folder = top) {
+  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const run = new Set(Object.keys(manifest.dependencies));
+  const all = new Set([...run, ...Object.keys(manifest.devDependencies)]);
+  const out = [];
+  for (const room of ["core", "plugins", "cli", "tests", "bench", "examples"]) {
+    for (const path of sources(join(folder, room))) {
+      const file = relative(folder, path).split("\\").join("/");
+      const packages = room === "tests" || room === "bench" ? all : run;
+      for (const target of specifiers(readFileSync(path, "utf8"))) {
+        const wrong = verdict(file, target, packages);
+        if (wrong !== undefined) out.push(`${file}: ${wrong}`);
+      }
+    }
+  }
+  return out;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const broken = brokenImports();
+  for (const line of broken) console.error(line);
+  if (broken.length > 0) process.exit(1);
+  console.log("imports keep to their rooms");
+}

@@ -1,0 +1,17 @@
+// `npm run check`: types, lint, format and the architecture's borders.
+import { deno, npmPackages, run } from "./setup.mjs";
+
+npmPackages();
+const steps = [
+  ["types", "node_modules/.bin/tsc", ["-p", "."]],
+  ["lint", deno, ["lint", "--quiet"]],
+  ["format", deno, ["fmt", "--check", "--quiet"]],
+  ["imports", "node", ["scripts/boundaries.mjs"]],
+];
+let failed = 0;
+for (const [name, command, args] of steps) {
+  const ok = run(command, args) === 0;
+  console.log(`${ok ? "ok  " : "FAIL"} ${name}`);
+  if (!ok) failed++;
+}
+process.exit(failed === 0 ? 0 : 1);
