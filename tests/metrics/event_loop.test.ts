@@ -83,4 +83,18 @@ describe("event-loop lag", () => {
       lag.stop();
     }
   });
+
+  test("does nothing after stop", async () => {
+    let reads = 0;
+    const lag = new LoopLag(new Registry(), { interval: 1, now: () => reads++ });
+    const later = () => new Promise((resolve) => setTimeout(resolve, 20));
+    lag.start();
+    const atStart = reads;
+    while (reads === atStart) await later();
+    lag.stop();
+    const atStop = reads;
+    // A timer that were still armed would run before this one.
+    await later();
+    expect(reads).toBe(atStop);
+  });
 });
