@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { Meter } from "../../core/contracts/meter.ts";
+import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { preferredFormat } from "./accept.ts";
+import { LoopLag } from "./event_loop.ts";
+import { contentTypes } from "./exposition.ts";
+import { durationBounds, HttpMetrics } from "./http_metrics.ts";
+import { processMetrics } from "./process_metrics.ts";
+import { Registry } from "./registry.ts";
+
+/** Seconds, ascending. */
+const buckets = z.array(z.number().positive()).min(1).refine(
+  (bounds) => bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!),
+  "expected seconds in ascending order",
+);
+
+const config = z.strictObject({
+  /** Where the admin listener shows the metrics. */
+  path: z.string().regex(/^\/[\w./-]*$/, "expected a path such as /metrics").default("/metrics"),
+  /** Bounds of `fairlead_http_request_duration_seconds`. */
+  buckets: buckets.default([...durationBounds]),
+});
+
+/** Gives every plugin a meter, counts requests, and shows the numbers on the admin listener, never on a public one. */
+export default definePlugin({
+  name: "metrics",
+  api: 1,
+  config,
+  provides: [Meter],
+  setup(ctx) {
+    const reported = new Set<string>();
+    const registry = new Registry({
+      onError(metric, error) {
+        if (reported.has(metric)) return;
+        reported.add(metric);
+        ctx.log("warn", "Cannot read or keep a metric; said once for each", { metric, error: String(error) });
+      },
+    });
+    processMetrics(registry, { version: manifest.version });
+    const lag = new LoopLag(registry);
+    const http = new HttpMetrics(registry, ctx.config.buckets);
+    ctx.provide(Meter, registry);
+    return {
+      onListen: () => lag.start(),
+      onAdmin(app) {
+        app.get(ctx.config.path, (c) => {
+          const format = preferredFormat(c.req.header("accept"));
+          return c.body(registry.expose(format), 200, {
+            "content-type": contentTypes[format],
+            "cache-control": "no-store",
+            "vary": "Accept",
+          });
+        });
+      },
+      onRequest: {
+        order: "pre",
+        handler(x, next) {
+          http.began(x);
+          return next();
+        },
+      },
+      onResponse: (x, outcome) => http.ended(x, outcome),
+      onClose: () => lag.stop(),
+    };
+  },
+}) as AnyPlugin;

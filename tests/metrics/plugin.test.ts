@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { Exchange } from "../../core/exchange.ts";
+import { exchange, load, type Loaded, outcome } from "./fakes.ts";
+import { type ParsedMetric, parseExposition } from "./parse.ts";
+
+async function scrape({ admin }: Loaded): Promise<Map<string, ParsedMetric>> {
+  const response = await admin.request("/metrics");
+  expect(response.status).toBe(200);
+  return parseExposition(await response.text());
+}
+
+async function inFlight(loaded: Loaded): Promise<number> {
+  return (await scrape(loaded)).get("fairlead_http_requests_in_flight")!.samples[0]!.value;
+}
+
+describe("the metrics plugin", () => {
+  test("counts exchanges by method, status and handler", async () => {
+    const loaded = await load();
+    const seen = [
+      [exchange(), outcome({ bytes: 100, ms: 0.25 })],
+      [exchange(), outcome({ bytes: 20, ms: 3 })],
+      [exchange({ method: "BREW", handler: "php" }), outcome({ status: 418, ms: 70_000 })],
+      [exchange({ method: "get", handler: "php" }), outcome({ status: 418 })],
+      [exchange({ method: "POST", handler: "" }), outcome({ status: 0, error: new Error("left") })],
+      [exchange({ method: "POST", handler: "" }), outcome({ status: -1 })],
+      [exchange({ method: "POST", handler: "" }), outcome({ status: 200.5 })],
+    ] as const;
+    for (const [x, out] of seen) {
+      await loaded.onRequest(x, () => new Response());
+      loaded.onResponse(x, out);
+    }
+    const metrics = await scrape(loaded);
+    const values = (name: string) =>
+      metrics.get(name)!.samples.map(({ labels, value }) => [...Object.values(labels), value]);
+    expect(values("fairlead_http_requests_total")).toEqual([
+      ["GET", "200", "static", 2],
+      ["OTHER", "418", "php", 2],
+      ["POST", "0", "none", 3],
+    ]);
+    expect(values("fairlead_http_response_bytes_total")).toEqual([["none", 0], ["php", 0], ["static", 120]]);
+    expect(values("fairlead_http_responses_failed_total")).toEqual([["none", 1], ["php", 0], ["static", 0]]);
+    const php = metrics.get("fairlead_http_request_duration_seconds")!.samples.filter((s) =>
+      s.labels["handler"] === "php"
+    );
+    expect(php.filter((s) => s.name.endsWith("_bucket")).map((s) => [s.labels["le"], s.value])).toEqual([
+      ["0.00025", 0],
+      ["0.0005", 0],
+      ["0.001", 1],
+      ...["0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256", "0.512", "1.024", "2.048"].map((
+        le,
+      ) => [le, 1]),
+      ...["4.096", "8.192", "16.384", "32.768", "65.536"].map((le) => [le, 1]),
+      ["+Inf", 2],
+    ]);
+    expect(php.find((s) => s.name.endsWith("_sum"))!.value).toBe(70.001);
+  });
+
+  test("nobody can make labels without end", async () => {
+    const loaded = await load();
+    for (let i = 0; i < 1000; i++) {
+      loaded.onResponse(exchange({ method: `M${i}`, handler: `h${i}` }), outcome({ status: 100 + i % 900 }));
+    }
+    const metrics = await scrape(loaded);
+    const requests = metrics.get("fairlead_http_requests_total")!.samples;
+    expect(requests.length).toBe(501);
+    expect(requests.reduce((sum, sample) => sum + sample.value, 0)).toBe(1000);
+    expect(metrics.get("fairlead_http_response_bytes_total")!.samples.length).toBe(51);
+  });
+
+  test("requests in flight return to zero whatever fails, and are never below", async () => {
+    type Step = "begin" | "end" | "fail" | "again" | "stranger";
+    const steps = fc.array(fc.constantFrom<Step>("begin", "begin", "end", "fail", "again", "stranger"));
+    await fc.assert(
+      fc.asyncProperty(steps, async (steps) => {
+        const loaded = await load();
+        const live: Exchange[] = [];
+        let last = exchange();
+        const end = (error: unknown) => {
+          const x = live.shift();
+          if (x === undefined) return;
+          loaded.onResponse(last = x, outcome({ error, status: error === undefined ? 200 : 500 }));
+        };
+        for (const step of steps) {
+          if (step === "begin") {
+            live.push(exchange());
+            await loaded.onRequest(live.at(-1)!, () => new Response());
+          } else if (step === "end") end(undefined);
+          else if (step === "fail") end(new Error("cut off"));
+          else if (step === "again") loaded.onResponse(last, outcome());
+          // Turned away before this plugin's onRequest: a bad request, or another plugin's answer.
+          else loaded.onResponse(exchange(), outcome({ status: 400 }));
+          expect(await inFlight(loaded)).toBe(live.length);
+        }
+        while (live.length > 0) end(new Error("cut off"));
+        expect(await inFlight(loaded)).toBe(0);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("an exchange whose handlers throw stays in flight until onResponse", async () => {
+    const loaded = await load();
+    const sync = exchange();
+    const later = exchange();
+    expect(() =>
+      loaded.onRequest(sync, () => {
+        throw new Error("sync");
+      })
+    ).toThrow("sync");
+    await expect(loaded.onRequest(later, () => Promise.reject(new Error("later")))).rejects.toThrow("later");
+    expect(await inFlight(loaded)).toBe(2);
+    for (const x of [sync, later]) loaded.onResponse(x, outcome({ status: 500, error: new Error("failed") }));
+    expect(await inFlight(loaded)).toBe(0);
+  });
+
+  test("runs before the other plugins and passes the response on", async () => {
+    const loaded = await load();
+    expect(loaded.hooks.onRequest).toMatchObject({ order: "pre" });
+    const response = new Response("x");
+    expect(await loaded.onRequest(exchange(), () => response)).toBe(response);
+  });
+
+  test("is on the admin listener only, in the format asked for", async () => {
+    const loaded = await load({ path: "/-/numbers" });
+    expect(Object.keys(loaded.hooks)).not.toContain("onRoutes");
+    expect((await loaded.admin.request("/metrics")).status).toBe(404);
+    const text = await loaded.admin.request("/-/numbers");
+    expect(text.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(text.headers.get("cache-control")).toBe("no-store");
+    const open = await loaded.admin.request("/-/numbers", { headers: { accept: "application/openmetrics-text" } });
+    expect(open.headers.get("content-type")).toBe("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    expect(parseExposition(await open.text(), true).get("fairlead_http_requests")?.type).toBe("counter");
+  });
+
+  test("offers a meter whose metrics are shown, and logs a failing one once", async () => {
+    const loaded = await load();
+    loaded.meter.counter("mine_total", "Mine").inc(3);
+    loaded.meter.gauge("broken", "Broken", () => {
+      throw new Error("no pool");
+    });
+    await scrape(loaded);
+    const metrics = await scrape(loaded);
+    expect(metrics.get("mine_total")!.samples[0]!.value).toBe(3);
+    expect(metrics.get("fairlead_metrics_errors_total")!.samples[0]!.value).toBe(2);
+    expect(loaded.logged).toEqual([
+      ["warn", expect.any(String), { metric: "broken", error: "Error: no pool" }],
+    ]);
+  });
+
+  test("takes buckets from the config", async () => {
+    const loaded = await load({ buckets: [0.1, 1] });
+    loaded.onResponse(exchange(), outcome({ ms: 500 }));
+    const { samples } = (await scrape(loaded)).get("fairlead_http_request_duration_seconds")!;
+    expect(samples.slice(0, 3).map((s) => [s.labels["le"], s.value])).toEqual([["0.1", 0], ["1", 1], ["+Inf", 1]]);
+  });
+
+  const bad = [{ path: "metrics" }, { path: "/:all" }, { buckets: [] }, { buckets: [1, 1] }, { buckets: [0] }, {
+    pth: "/",
+  }];
+  for (const config of bad) {
+    test(`refuses ${JSON.stringify(config)}`, async () => {
+      await expect(load(config)).rejects.toThrow();
+    });
+  }
+
+  test("samples the event loop from onListen to onClose", async () => {
+    const loaded = await load();
+    const count = async () => (await scrape(loaded)).get("fairlead_event_loop_lag_seconds")!.samples.at(-1)!.value;
+    expect(await count()).toBe(0);
+    await loaded.onListen();
+    try {
+      while (await count() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    } finally {
+      await loaded.onClose();
+    }
+  });
+});
