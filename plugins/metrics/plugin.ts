@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { Meter } from "../../core/contracts/meter.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
-import manifest from "../../package.json" with { type: "json" };
+import { version } from "../../core/version.ts";
 import { preferredFormat } from "./accept.ts";
 import { LoopLag } from "./event_loop.ts";
 import { contentTypes } from "./exposition.ts";
@@ -37,7 +37,7 @@ export default definePlugin({
         ctx.log("warn", "Cannot read or keep a metric; said once for each", { metric, error: String(error) });
       },
     });
-    processMetrics(registry, { version: manifest.version });
+    processMetrics(registry, { version });
     const lag = new LoopLag(registry);
     const http = new HttpMetrics(registry, ctx.config.buckets);
     ctx.provide(Meter, registry);
