@@ -45,6 +45,8 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
       // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
+      // With `development: false` alone Bun 1.4 sets SO_REUSEPORT, and a second server shares the port unnoticed.
+      reusePort: false,
       fetch,
       error: () => new Response("500 Internal Server Error\n", { status: 500 }),
     });

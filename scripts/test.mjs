@@ -1,0 +1,91 @@
+// `npm test`: sets up, then checks, unit tests on both runtimes and end-to-end tests on Bun, Deno and the binary.
+// Arguments name parts to run alone: check, bun, deno, e2e (and any test path for bun, deno and e2e).
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { bun, deno, npmPackages, root, run, systemPackages, testNeeds } from "./setup.mjs";
+
+const parts = ["check", "bun", "deno", "e2e"];
+const wanted = process.argv.slice(2).filter((a) => parts.includes(a));
+const paths = process.argv.slice(2).filter((a) => !parts.includes(a));
+const runs = (part) => wanted.length === 0 || wanted.includes(part);
+
+const total = { passed: 0, failed: 0, skipped: 0 };
+const failures = [];
+
+/** Runs a command with its output shown and kept. */
+function capture(command, args, env = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of ["stdout", "stderr"]) {
+      child[stream].on("data", (chunk) => {
+        output += chunk;
+        process[stream].write(chunk);
+      });
+    }
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}
+
+/** Adds one runner's closing figures; a runner that failed without naming a test counts as one failure. */
+function count(name, code, { passed = 0, failed = 0, skipped = 0 }) {
+  const broken = code !== 0 && failed === 0 ? 1 : 0;
+  const empty = code === 0 && passed === 0 ? 1 : 0;
+  total.passed += passed;
+  total.failed += failed + broken + empty;
+  total.skipped += skipped;
+  if (failed + broken + empty > 0) failures.push(empty ? `${name} (ran no test)` : name);
+}
+
+const number = (output, pattern) => Number(output.match(pattern)?.[1] ?? 0);
+
+async function bunTests(name, args, env) {
+  console.log(`\n== ${name}`);
+  const { code, output } = await capture(bun, ["test", "--timeout", "120000", ...args], { NO_COLOR: "1", ...env });
+  count(name, code, {
+    passed: number(output, /^\s*(\d+) pass$/m),
+    failed: number(output, /^\s*(\d+) fail$/m),
+    skipped: number(output, /^\s*(\d+) skip$/m),
+  });
+}
+
+/** Deno reports a `describe` as one test with steps: the steps are the tests. */
+async function denoTests(name, args) {
+  console.log(`\n== ${name}`);
+  const { code, output } = await capture(deno, ["test", "-A", "--no-check", "--quiet", ...args], { NO_COLOR: "1" });
+  const closing = output.match(/^\w+ \| .*$/gm)?.at(-1) ?? "";
+  const figure = (word) => number(closing, new RegExp(`(\\d+) ${word}`));
+  const steps = (word) => number(closing, new RegExp(`\\d+ ${word} \\((\\d+) steps?\\)`));
+  count(name, code, {
+    passed: steps("passed") || figure("passed"),
+    failed: steps("failed") || figure("failed"),
+    skipped: figure("ignored"),
+  });
+}
+
+npmPackages();
+systemPackages(testNeeds);
+
+const units = ["core", "config", "admission", "static", "metrics", "php"]
+  .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
+const under = (folders) => paths.length === 0 ? folders : paths;
+
+if (runs("check")) {
+  console.log("== check");
+  const { code, output } = await capture("node", ["scripts/check.mjs"]);
+  count("check", code, { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 });
+}
+if (runs("bun")) await bunTests("unit tests on Bun", under(units.map((path) => `./${path}`)));
+if (runs("deno")) await denoTests("unit tests on Deno", under(units));
+if (runs("e2e")) {
+  console.log("\n== build");
+  count("build", run("node", ["scripts/build.mjs"]), { passed: 1 });
+  await bunTests("end to end on Bun, Deno and the binary", under(["./tests/e2e"]), {
+    FAIRLEAD_TEST_HOSTS: process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary",
+  });
+}
+
+for (const name of failures) console.error(`failed: ${name}`);
+console.log(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
+process.exit(total.failed === 0 ? 0 : 1);
