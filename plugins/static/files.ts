@@ -64,7 +64,6 @@ export class StaticFiles {
   readonly #roots: Roots;
   readonly #cacheControl: (path: string) => string | undefined;
   readonly #now: () => number;
-  readonly #streams = new WeakMap<Delivery, FileBody>();
 
   constructor(settings: FileSettings) {
     this.#root = settings.root.replace(/\/+$/, "");
@@ -80,7 +79,7 @@ export class StaticFiles {
    * takes one look at the disk at most. Never waits: on both runtimes a synchronous look at a local disk takes a tenth
    * of an asynchronous one.
    *
-   * @param delivery told how the body fares; give it to {@linkcode StaticFiles.release} in the end
+   * @param delivery told how the body fares when it is streamed. A body that is not wanted must be cancelled
    * @throws CoreError `FILE_UNREADABLE` (503), `FILE_SHRANK` (503)
    */
   serve(request: FileRequest, delivery?: Delivery): Response | undefined {
@@ -93,11 +92,6 @@ export class StaticFiles {
       if (!(error instanceof CoreError) || error.code !== "FILE_SHRANK") throw error;
       return this.#answer(request, this.#find(request.path), delivery);
     }
-  }
-
-  /** Closes what a delivery still holds open, for when its body was never read. */
-  release(delivery: Delivery): void {
-    this.#streams.get(delivery)?.abort();
   }
 
   #find(path: string): Found {
@@ -151,10 +145,8 @@ export class StaticFiles {
       if (length > SMALL) {
         const body = new FileBody(fd, answer.pieces, delivery);
         kept = true;
-        if (delivery) this.#streams.set(delivery, body);
         return new Response(body.stream, answer);
       }
-      if (delivery) delivery.bytes = length;
       return new Response(length === 0 ? null : readAll(fd, answer.pieces), answer);
     } finally {
       if (!kept) closeSync(fd);

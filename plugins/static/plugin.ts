@@ -49,10 +49,8 @@ export default definePlugin({
         const response = files.serve(x, x);
         if (response === undefined) return next();
         x.handler = "static";
+        if (x.sent === undefined) x.bytes = x.method === "HEAD" ? 0 : Number(response.headers.get("content-length"));
         return response;
-      },
-      onResponse(x) {
-        if (x.handler === "static") files.release(x);
       },
     };
   },
