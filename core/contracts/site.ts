@@ -1,9 +1,15 @@
 import { type Token, token } from "../plugin.ts";
 
-/** What is served. The core provides it from the table `[server]`. */
+/** The `[server]` facts plugins may need. The core provides it. */
 export interface Site {
-  /** The one folder whose files may be sent, as an absolute path; undefined when the site has none. */
+  /** Absolute path of the only folder ever served, or undefined when none is configured. */
   readonly publicRoot: string | undefined;
+  /** Milliseconds a request may take from its arrival to its last byte. */
+  readonly timeoutMs: number;
+  /** The largest request body, in bytes. */
+  readonly maxBody: number;
+  /** `Fairlead/0.1.0`, as told to PHP in `SERVER_SOFTWARE`. */
+  readonly software: string;
 }
 
 export const Site: Token<Site> = token("site@1");
