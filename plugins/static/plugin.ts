@@ -1,0 +1,57 @@
+/** Files of the public root, sent without PHP. @module */
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import { Site } from "../../core/contracts/site.ts";
+import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { StaticFiles } from "./files.ts";
+
+const pattern = z.string().regex(/^\//, "must start with /, like /build/**");
+const fileName = z.string().regex(/^[^./\\][^/\\]*$/, "must be the name of a file, like index.html");
+
+const config = z.strictObject({
+  index: z.array(fileName).default(["index.php", "index.html"])
+    .describe("What stands for a folder: the first that exists. One that ends in .php leaves the folder to PHP"),
+  cache: z.array(z.strictObject({
+    match: pattern.describe("Paths: * within a segment, ** across segments"),
+    value: z.string().regex(/^[\x20-\x7e]+$/, "must be a header value").describe("The value of Cache-Control"),
+  })).default([]).describe("Cache-Control by path; the first match counts, and none is sent when nothing matches"),
+  precompressed: z.boolean().default(true)
+    .describe("Send app.js.br, app.js.zst or app.js.gz in the place of app.js to clients that take it"),
+  follow: z.array(z.string().min(1)).default([])
+    .describe("Folders outside the public root that symbolic links in it may lead into"),
+});
+
+/** Folders told of in the log before it is plain what is wrong. */
+const MAX_WARNINGS = 20;
+
+export default definePlugin({
+  name: "static",
+  api: 1,
+  config,
+  needs: [Site],
+  setup(ctx) {
+    const root = ctx.use(Site).publicRoot;
+    if (root === undefined) return;
+    const { index, cache, precompressed } = ctx.config;
+    const follow = ctx.config.follow.map((folder) => resolve(ctx.baseDir, folder));
+    const warned = new Set<string>();
+    const onEscape = (path: string, real: string) => {
+      const folder = dirname(real);
+      if (warned.size >= MAX_WARNINGS || warned.has(folder)) return;
+      warned.add(folder);
+      ctx.log("warn", `Not sent: a link leads out of the public root into ${folder}; name it in follow if it may`, {
+        path,
+      });
+    };
+    const files = new StaticFiles({ root: resolve(ctx.baseDir, root), index, cache, precompressed, follow, onEscape });
+    return {
+      onRequest(x, next) {
+        const response = files.serve(x, x);
+        if (response === undefined) return next();
+        x.handler = "static";
+        if (x.sent === undefined) x.bytes = x.method === "HEAD" ? 0 : Number(response.headers.get("content-length"));
+        return response;
+      },
+    };
+  },
+}) as AnyPlugin;

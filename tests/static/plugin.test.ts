@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Site } from "../../core/contracts/site.ts";
+import type { Exchange } from "../../core/exchange.ts";
+import type { Context, PluginHooks, Token } from "../../core/plugin.ts";
+import plugin from "../../plugins/static/plugin.ts";
+import { type Tree, tree } from "./support.ts";
+
+let site: Tree;
+const logged: string[] = [];
+
+beforeAll(() => {
+  site = tree();
+  site.write("public/a.txt", "hello");
+  site.write("public/big.bin", new Uint8Array(300_000));
+  site.write("storage/pic.txt", "picture");
+  site.link("public/storage", "../storage");
+});
+
+afterAll(() => site.remove());
+
+function hooks(config: Record<string, unknown>, publicRoot: string | undefined = site.root): PluginHooks {
+  const parsed = plugin.config["~standard"].validate(config);
+  if (parsed instanceof Promise || parsed.issues) throw new Error("The configuration is not valid");
+  const ctx: Partial<Context<unknown, Token<unknown>, never, never>> = {
+    name: "static",
+    config: parsed.value,
+    baseDir: site.base,
+    log: (level, message) => void logged.push(`${level} ${message}`),
+    use: () => ({ publicRoot }) as never,
+  };
+  return (plugin.setup(ctx as never) ?? {}) as PluginHooks;
+}
+
+function exchange(path: string): Exchange {
+  const x: Partial<Exchange> = {
+    method: "GET",
+    path,
+    query: "",
+    headers: new Headers(),
+    handler: "",
+    bytes: -1,
+    sent: undefined,
+    onGone: () => () => {},
+  };
+  return x as Exchange;
+}
+
+const next = () => new Response("next");
+const run = (given: PluginHooks, x: Exchange) =>
+  (given.onRequest as
+    & NonNullable<PluginHooks["onRequest"]>
+    & ((
+      x: Exchange,
+      next: () => Response,
+    ) => Response))(x, next);
+
+describe("the plugin", () => {
+  test("needs the site, and is called static", () => {
+    expect([plugin.name, plugin.api, plugin.needs]).toEqual(["static", 1, [Site]]);
+  });
+
+  test("answers for files and says so, without a promise", async () => {
+    const x = exchange("/a.txt");
+    const response = run(hooks({}), x);
+    expect(response).toBeInstanceOf(Response);
+    expect(await response.text()).toBe("hello");
+    expect([x.handler, x.bytes, x.sent]).toEqual(["static", 5, undefined]);
+  });
+
+  test("passes on what is not a file, just as it came", async () => {
+    const given = hooks({});
+    for (const path of ["/index.php", "/2024/05/a-permalink/", "/nothing", "/"]) {
+      const x = exchange(path);
+      expect(await run(given, x).text()).toBe("next");
+      expect([x.handler, x.bytes]).toEqual(["", -1]);
+    }
+  });
+
+  test("tells how a streamed body fares, and closes one that was never read", async () => {
+    const given = hooks({});
+    const x = exchange("/big.bin");
+    const response = run(given, x);
+    expect(x.bytes).toBe(0);
+    expect((await response.arrayBuffer()).byteLength).toBe(300_000);
+    await x.sent;
+    expect(x.bytes).toBe(300_000);
+  });
+
+  test("counts the bytes of every other answer", () => {
+    const given = hooks({});
+    const bytes = (path: string, method: string, headers: Record<string, string> = {}) => {
+      const x = { ...exchange(path), method, headers: new Headers(headers) };
+      const { status } = run(given, x);
+      return [status, x.bytes];
+    };
+    expect(bytes("/.env", "GET")).toEqual([404, 10]);
+    expect(bytes("/a.txt", "HEAD")).toEqual([200, 0]);
+    expect(bytes("/a.txt", "OPTIONS")).toEqual([204, 0]);
+    expect(bytes("/a.txt", "GET", { "if-none-match": "*" })).toEqual([304, 0]);
+    expect(bytes("/big.bin", "HEAD")).toEqual([200, 0]);
+  });
+
+  test("has nothing to do without a public root", () => {
+    expect(plugin.setup({ use: () => ({ publicRoot: undefined }), config: {} } as never)).toBe(undefined);
+  });
+
+  test("follows links out only where told, and says where that was once", async () => {
+    const refusing = hooks({});
+    for (let i = 0; i < 3; i++) expect(await run(refusing, exchange("/storage/pic.txt")).text()).toBe("next");
+    expect(logged.filter((line) => line.includes(`${site.base}/storage`))).toHaveLength(1);
+    expect(await run(hooks({ follow: ["storage"] }), exchange("/storage/pic.txt")).text()).toBe("picture");
+  });
+
+  test("refuses a configuration that cannot be meant", () => {
+    const wrong = [
+      { unknown: 1 },
+      { index: ["a/b.html"] },
+      { index: [".htaccess"] },
+      { index: [""] },
+      { cache: [{ match: "build/**", value: "x" }] },
+      { cache: [{ match: "/", value: "a\r\nb: c" }] },
+      { cache: [{ match: "/", value: "" }] },
+      { precompressed: "yes" },
+      { follow: [""] },
+    ];
+    for (const config of wrong) expect([config, () => hooks(config)][1]).toThrow("not valid");
+  });
+});
