@@ -342,7 +342,7 @@ describe("retryAfter", () => {
       }
       clock.advance(60_000);
     }
-    for (let i = 0; i < 400; i++) come(i);
+    for (let i = 0; i < 390; i++) come(i);
     expect(gate.retryAfter()).toBe(4);
   });
 });
