@@ -1,4 +1,5 @@
 import { FairGate } from "./fair_gate.ts";
+import type { GateOptions } from "./gate_options.ts";
 import { ENTERED } from "./queue_node.ts";
 
 /**
@@ -7,10 +8,13 @@ import { ENTERED } from "./queue_node.ts";
  * and throughput are those of the fair gate; the tail comes in whole laps of the line.
  */
 export class BargingGate extends FairGate {
-  protected override readonly sorted: boolean = false;
   #racing = false;
   /** Woken heads whose permit a newcomer took. */
   #lost = 0;
+
+  constructor(options: GateOptions) {
+    super(options, false);
+  }
 
   override tryEnter(weight = 1): boolean {
     const head = this.line.head;

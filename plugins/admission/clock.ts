@@ -1,3 +1,5 @@
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from "node:timers";
+
 /** Time as a gate sees it, so that tests can hold it in their hands. */
 export interface Clock {
   /** Milliseconds that never step back. */
@@ -18,7 +20,7 @@ export const systemClock: Clock = {
       return () => clearImmediate(handle);
     }
     const handle = setTimeout(fire, Math.min(Math.ceil(ms), longest));
-    if (typeof handle === "object") handle.unref();
+    handle.unref();
     return () => clearTimeout(handle);
   },
 };

@@ -1,31 +1,15 @@
 import { CoreError } from "../../core/error.ts";
 import type { Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { acquire, type AcquireOptions, GatePermit } from "./acquire.ts";
-import { Alarm } from "./alarm.ts";
+import { throwLater, whole } from "./checks.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type Counts, type Tally, tally } from "./counts.ts";
-import { DeadlineHeap } from "./deadline_heap.ts";
+import { Deadlines } from "./deadlines.ts";
 import { DrainRate, secondsToDrain } from "./drain_rate.ts";
+import type { GateOptions } from "./gate_options.ts";
 import { Line } from "./line.ts";
 import { Outbox } from "./outbox.ts";
-import { ENTERED, EXPIRES, type Node, OWNER, SEQ, SLOT, STATE, WEIGHT } from "./queue_node.ts";
-
-export interface GateOptions {
-  readonly name?: string;
-  /** Permits, at least 1. */
-  readonly limit: number;
-  /** Most waiters in line; no bound when absent. */
-  readonly maxQueue?: number;
-  /** Longest wait in ms; 0 refuses whoever cannot be let in at once. No bound when absent. */
-  readonly grace?: number;
-  readonly clock?: Clock;
-  /** In [0, 1); spreads `retryAfter`. */
-  readonly random?: () => number;
-  /** Told of each overtake; see {@linkcode Counts}. */
-  readonly onOvertake?: () => void;
-  /** Told what a waiter's callback threw; the line goes on. Thrown from a microtask when absent. */
-  readonly onError?: (error: unknown) => void;
-}
+import { ENTERED, EXPIRES, type Node, OWNER, SEQ, STATE, WEIGHT } from "./queue_node.ts";
 
 /**
  * A gate with one line in strict order of arrival. A permit that comes back is handed to the oldest waiter before anyone
@@ -46,13 +30,10 @@ export class FairGate implements Gate {
   protected readonly clock: Clock;
   protected readonly line: Line = new Line();
   protected readonly tally: Tally = tally();
-  /** Whether who came first also expires first, a waiter's own deadline apart. */
-  protected readonly sorted: boolean = true;
   protected max: number;
   protected inUse = 0;
   protected shut = false;
-  readonly #heap = new DeadlineHeap();
-  readonly #alarm: Alarm;
+  readonly #deadlines: Deadlines;
   readonly #outbox: Outbox;
   readonly #rate = new DrainRate();
   readonly #random: () => number;
@@ -60,7 +41,8 @@ export class FairGate implements Gate {
   readonly #drained: (() => void)[] = [];
   #seq = 0;
 
-  constructor(options: GateOptions) {
+  /** `sorted`: the line stays in order of arrival. */
+  constructor(options: GateOptions, sorted = true) {
     this.name = options.name ?? "gate";
     this.max = whole("limit", options.limit);
     this.maxQueue = options.maxQueue ?? Infinity;
@@ -69,7 +51,7 @@ export class FairGate implements Gate {
     this.#random = options.random ?? Math.random;
     this.#onOvertake = options.onOvertake;
     this.#outbox = new Outbox(this.tally, options.onError ?? throwLater);
-    this.#alarm = new Alarm(this.clock, () => this.#expire());
+    this.#deadlines = new Deadlines(this.line, this.grace, sorted, this.clock, () => this.#expire());
   }
 
   get limit(): number {
@@ -139,7 +121,10 @@ export class FairGate implements Gate {
   leave(weight = 1): void {
     if (weight !== 1) whole("weight", weight);
     if (weight > this.inUse) {
-      throw new CoreError("ADMISSION_LEAVE", `Cannot give back ${weight} permits at gate ${this.name}: ${this.inUse} are out`);
+      throw new CoreError(
+        "ADMISSION_LEAVE",
+        `Cannot give back ${weight} permits at gate ${this.name}: ${this.inUse} are out`,
+      );
     }
     this.#takeBack(weight);
   }
@@ -170,7 +155,7 @@ export class FairGate implements Gate {
   /** Like {@linkcode FairGate.drain} without waiting. Permits that are out may still be given back. */
   close(): void {
     this.shut = true;
-    this.#alarm.off();
+    this.#deadlines.off();
     if (this.line.head === undefined) return;
     const now = this.clock.now();
     for (const node of this.line) this.#decide(node, "draining", now);
@@ -201,7 +186,7 @@ export class FairGate implements Gate {
     const node = this.line.head;
     if (node === undefined || !this.fits(node)) return false;
     if (node[EXPIRES]! <= now) {
-      this.#decide(node, reasonOf(node, this.grace), now);
+      this.#decide(node, this.#deadlines.reason(node), now);
       return true;
     }
     this.#decide(node, "granted", now);
@@ -241,26 +226,19 @@ export class FairGate implements Gate {
 
   #park(node: Node, weight: number): void {
     const now = this.clock.now();
-    const graceEnds = now + this.grace;
-    const deadline = node.deadline ?? Infinity;
-    const expires = deadline < graceEnds ? deadline : graceEnds;
     node[OWNER] = this;
     node[STATE] = "queued";
     node[SEQ] = this.#seq++;
     node[WEIGHT] = weight;
     node[ENTERED] = now;
-    node[EXPIRES] = expires;
-    node[SLOT] = -1;
     if (this.line.head === undefined) this.#rate.resume(now);
     this.line.push(node);
-    if (expires === Infinity) return;
-    if (expires < graceEnds || !this.sorted) this.#heap.add(node);
-    this.#alarm.by(expires, now);
+    this.#deadlines.watch(node, now);
   }
 
   #unlink(node: Node, now: number): void {
     this.line.remove(node);
-    this.#heap.remove(node);
+    this.#deadlines.forget(node);
     if (this.line.head === undefined) this.#rate.pause(now);
   }
 
@@ -285,30 +263,11 @@ export class FairGate implements Gate {
   /** Refuses all whose time has passed, and sets the alarm for the next. */
   #expire(): void {
     const now = this.clock.now();
-    for (let node = this.#heap.first; node !== undefined && node[EXPIRES]! <= now; node = this.#heap.first) {
-      this.#decide(node, reasonOf(node, this.grace), now);
-    }
-    for (let node = this.line.head; node !== undefined && node[EXPIRES]! <= now; node = this.line.head) {
-      this.#decide(node, reasonOf(node, this.grace), now);
+    for (let node = this.#deadlines.due(now); node !== undefined; node = this.#deadlines.due(now)) {
+      this.#decide(node, this.#deadlines.reason(node), now);
     }
     this.serve();
     this.deliver();
-    const next = Math.min(this.#heap.first?.[EXPIRES] ?? Infinity, (this.line.head?.[ENTERED] ?? Infinity) + this.grace);
-    if (next < Infinity) this.#alarm.by(next, this.clock.now());
+    this.#deadlines.rearm(this.clock.now());
   }
-}
-
-function reasonOf(node: Node, grace: number): "deadline" | "grace" {
-  return node.deadline !== undefined && node.deadline <= node[ENTERED]! + grace ? "deadline" : "grace";
-}
-
-function whole(what: string, value: number): number {
-  if (Number.isInteger(value) && value >= 1) return value;
-  throw new CoreError("ADMISSION_NUMBER", `Expected ${what} to be a whole number of at least 1, got ${value}`);
-}
-
-function throwLater(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }

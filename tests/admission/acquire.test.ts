@@ -90,9 +90,12 @@ describe("acquire", () => {
   });
 
   test("leaks nothing, however acquires, aborts and releases fall", async () => {
-    const steps = fc.array(fc.record({ weight: fc.integer({ min: 1, max: 3 }), abortAt: fc.nat(6), holdFor: fc.nat(4) }), {
-      maxLength: 20,
-    });
+    const steps = fc.array(
+      fc.record({ weight: fc.integer({ min: 1, max: 3 }), abortAt: fc.nat(6), holdFor: fc.nat(4) }),
+      {
+        maxLength: 20,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), steps, async (scheduler, clients) => {
         const gate = new FairGate({ limit: 3, maxQueue: 8, clock: new VirtualClock() });

@@ -23,7 +23,10 @@ const worlds: Readonly<Record<string, World>> = {
   },
   "cancelled from another's grant": {
     limit: 2,
-    clients: [{ weight: 2 }, { weight: 1, onGrant: { cancel: 2 } }, { weight: 1 }, { weight: 1, onGrant: { cancel: 0 } }],
+    clients: [{ weight: 2 }, { weight: 1, onGrant: { cancel: 2 } }, { weight: 1 }, {
+      weight: 1,
+      onGrant: { cancel: 0 },
+    }],
   },
   "given back from inside the grant": {
     limit: 2,

@@ -106,12 +106,15 @@ class Run {
   broken(): string | undefined {
     if (this.fault !== undefined) return this.fault;
     const { gate, world } = this;
-    const weightOf = (ids: Iterable<number>) => Array.from(ids, (id) => world.clients[id]!.weight).reduce((a, b) => a + b, 0);
+    const weightOf = (ids: Iterable<number>) =>
+      Array.from(ids, (id) => world.clients[id]!.weight).reduce((a, b) => a + b, 0);
     if (gate.used !== weightOf(this.holding)) return `I1: ${gate.used} used, ${weightOf(this.holding)} held`;
     if (gate.used > gate.limit + this.overLimit) return `I2: ${gate.used} used of ${gate.limit}`;
     this.overLimit = Math.min(this.overLimit, Math.max(gate.used - gate.limit, 0));
     const head = this.waiting[0];
-    if (head !== undefined && gate.used + world.clients[head]!.weight <= gate.limit) return `I3: ${head} fits and waits`;
+    if (head !== undefined && gate.used + world.clients[head]!.weight <= gate.limit) {
+      return `I3: ${head} fits and waits`;
+    }
     if (gate.queued !== this.waiting.length) return `I12: ${gate.queued} queued, ${this.waiting.length} wait`;
     if (gate.queuedWeight !== weightOf(this.waiting)) return "I12: weight of the line";
     if (gate.queued > (world.maxQueue ?? Infinity)) return `I11: ${gate.queued} queued`;
@@ -124,7 +127,14 @@ class Run {
 
   key(): string {
     const left = this.waiting.map((id) => this.until[id]! - this.clock.time);
-    return JSON.stringify([[...this.holding].sort(), this.waiting, left, this.gate.limit, this.drained, this.overLimit]);
+    return JSON.stringify([
+      [...this.holding].sort(),
+      this.waiting,
+      left,
+      this.gate.limit,
+      this.drained,
+      this.overLimit,
+    ]);
   }
 
   #enter(id: number): void {
@@ -139,10 +149,14 @@ class Run {
         this.#end(id, waiter);
         this.holding.add(id);
         if (spec.onGrant === "leave") this.#leave(id);
-        else if (spec.onGrant !== undefined && this.waiting.includes(spec.onGrant.cancel)) this.#cancel(spec.onGrant.cancel);
+        else if (spec.onGrant !== undefined && this.waiting.includes(spec.onGrant.cancel)) {
+          this.#cancel(spec.onGrant.cancel);
+        }
       },
       onRefuse: (reason) => {
-        if (reason === "draining" && this.waiting[0] !== id) this.fault ??= `I5: ${id} drained before ${this.waiting[0]}`;
+        if (reason === "draining" && this.waiting[0] !== id) {
+          this.fault ??= `I5: ${id} drained before ${this.waiting[0]}`;
+        }
         this.#end(id, waiter);
       },
     };

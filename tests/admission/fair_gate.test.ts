@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { BargingGate } from "../../plugins/admission/barging_gate.ts";
-import { FairGate, type GateOptions } from "../../plugins/admission/fair_gate.ts";
+import { FairGate } from "../../plugins/admission/fair_gate.ts";
+import type { GateOptions } from "../../plugins/admission/gate_options.ts";
 import { Client } from "./client.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 

@@ -1,5 +1,6 @@
 import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
-import { FairGate, type GateOptions } from "../../plugins/admission/fair_gate.ts";
+import { FairGate } from "../../plugins/admission/fair_gate.ts";
+import type { GateOptions } from "../../plugins/admission/gate_options.ts";
 import { type Node, STATE } from "../../plugins/admission/queue_node.ts";
 
 /** A gate with one classic mistake in it: what the checkers must be able to find. */
