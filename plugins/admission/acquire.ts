@@ -1,0 +1,77 @@
+import { CoreError } from "../../core/error.ts";
+import type { Gate, Refusal } from "../../core/contracts/gates.ts";
+import type { Permit } from "../../core/plugin.ts";
+
+export interface AcquireOptions {
+  /** Permits wanted; 1 when absent. */
+  readonly weight?: number;
+  /** Latest moment to be granted, in ms on the gate's clock (`performance.now`). */
+  readonly deadline?: number;
+  /** Ends the wait. Once the permit is given, it has no effect. */
+  readonly signal?: AbortSignal;
+}
+
+/** Leave to run, taken from a gate. Releasing it twice gives it back once. */
+export class GatePermit implements Permit, Disposable {
+  readonly weight: number;
+  #gate: Gate | undefined;
+
+  constructor(gate: Gate, weight: number) {
+    this.#gate = gate;
+    this.weight = weight;
+  }
+
+  release(): void {
+    const gate = this.#gate;
+    this.#gate = undefined;
+    gate?.leave(this.weight);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+}
+
+/** What a refusal is as an error: its code, its HTTP status and what happened. */
+const refusals: Readonly<Record<Refusal, readonly [code: string, status: number, what: string]>> = {
+  full: ["ADMISSION_FULL", 503, "the line is full"],
+  grace: ["ADMISSION_GRACE", 503, "no permit came free within the grace window"],
+  deadline: ["ADMISSION_DEADLINE", 504, "the deadline passed in line"],
+  draining: ["ADMISSION_DRAINING", 503, "the gate is draining"],
+  cancelled: ["ADMISSION_CANCELLED", 499, "the wait was cancelled"],
+};
+
+/**
+ * Waits at `gate` for a permit. Rejects with a `CoreError` whose code names the refusal (`ADMISSION_FULL`,
+ * `ADMISSION_GRACE`, `ADMISSION_DEADLINE`, `ADMISSION_DRAINING`, `ADMISSION_CANCELLED` with the signal's reason as its
+ * cause) and whose status suits an HTTP answer.
+ */
+export function acquire(gate: Gate, { weight = 1, deadline, signal }: AcquireOptions = {}): Promise<GatePermit> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(refused(gate, "cancelled", signal.reason));
+    const onAbort = () => {
+      if (gate.cancel(waiter)) reject(refused(gate, "cancelled", signal?.reason));
+    };
+    const waiter = {
+      weight,
+      ...(deadline === undefined ? undefined : { deadline }),
+      onGrant() {
+        signal?.removeEventListener("abort", onAbort);
+        resolve(new GatePermit(gate, weight));
+      },
+      onRefuse(reason: Refusal) {
+        signal?.removeEventListener("abort", onAbort);
+        reject(refused(gate, reason));
+      },
+    };
+    const verdict = gate.enter(waiter);
+    if (verdict === "granted") resolve(new GatePermit(gate, weight));
+    else if (verdict === "queued") signal?.addEventListener("abort", onAbort, { once: true });
+    else reject(refused(gate, verdict));
+  });
+}
+
+function refused(gate: Gate, reason: Refusal, cause?: unknown): CoreError {
+  const [code, status, what] = refusals[reason];
+  return new CoreError(code, `Cannot enter gate ${gate.name}: ${what}`, { status, cause });
+}

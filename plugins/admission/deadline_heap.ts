@@ -1,0 +1,58 @@
+import { EXPIRES, type Node, SLOT } from "./queue_node.ts";
+
+/** A binary heap of waiters by deadline. Each knows its slot, so one in the middle is removed in O(log n). */
+export class DeadlineHeap {
+  readonly #nodes: Node[] = [];
+
+  get first(): Node | undefined {
+    return this.#nodes[0];
+  }
+
+  add(node: Node): void {
+    this.#nodes.push(node);
+    this.#rise(node, this.#nodes.length - 1);
+  }
+
+  remove(node: Node): void {
+    const slot = node[SLOT]!;
+    if (slot < 0) return;
+    node[SLOT] = -1;
+    const last = this.#nodes.pop()!;
+    if (last === node) return;
+    this.#rise(last, slot);
+    this.#sink(last, last[SLOT]!);
+  }
+
+  #rise(node: Node, slot: number): void {
+    while (slot > 0) {
+      const above = (slot - 1) >> 1;
+      const parent = this.#nodes[above]!;
+      if (parent[EXPIRES]! <= node[EXPIRES]!) break;
+      this.#put(parent, slot);
+      slot = above;
+    }
+    this.#put(node, slot);
+  }
+
+  #sink(node: Node, slot: number): void {
+    for (;;) {
+      let below = 2 * slot + 1;
+      let child = this.#nodes[below];
+      if (child === undefined) break;
+      const other = this.#nodes[below + 1];
+      if (other !== undefined && other[EXPIRES]! < child[EXPIRES]!) {
+        child = other;
+        below++;
+      }
+      if (child[EXPIRES]! >= node[EXPIRES]!) break;
+      this.#put(child, slot);
+      slot = below;
+    }
+    this.#put(node, slot);
+  }
+
+  #put(node: Node, slot: number): void {
+    this.#nodes[slot] = node;
+    node[SLOT] = slot;
+  }
+}

@@ -1,0 +1,64 @@
+import { Alarm } from "./alarm.ts";
+import type { Clock } from "./clock.ts";
+import { DeadlineHeap } from "./deadline_heap.ts";
+import type { Line } from "./line.ts";
+import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";
+
+/**
+ * When the waits of a line end. Whoever came first has its grace window end first, so the line itself is the queue of those
+ * moments; only waiters with an earlier deadline of their own (all of them, when the line is not `sorted`) go to a heap.
+ */
+export class Deadlines {
+  readonly #line: Line;
+  readonly #grace: number;
+  readonly #sorted: boolean;
+  readonly #heap = new DeadlineHeap();
+  readonly #alarm: Alarm;
+
+  constructor(line: Line, grace: number, sorted: boolean, clock: Clock, ring: () => void) {
+    this.#line = line;
+    this.#grace = grace;
+    this.#sorted = sorted;
+    this.#alarm = new Alarm(clock, ring);
+  }
+
+  /** Sets when the wait of `node` ends, once and for all. */
+  watch(node: Node, now: number): void {
+    const graceEnds = now + this.#grace;
+    const deadline = node.deadline ?? Infinity;
+    const expires = deadline < graceEnds ? deadline : graceEnds;
+    node[EXPIRES] = expires;
+    node[SLOT] = -1;
+    if (expires === Infinity) return;
+    if (expires < graceEnds || !this.#sorted) this.#heap.add(node);
+    this.#alarm.by(expires, now);
+  }
+
+  forget(node: Node): void {
+    this.#heap.remove(node);
+  }
+
+  /** A waiter whose time has passed at `now`, if there is one. */
+  due(now: number): Node | undefined {
+    const first = this.#heap.first;
+    if (first !== undefined && first[EXPIRES]! <= now) return first;
+    const head = this.#line.head;
+    return head !== undefined && head[EXPIRES]! <= now ? head : undefined;
+  }
+
+  /** What ended the wait of `node`. */
+  reason(node: Node): "deadline" | "grace" {
+    return node.deadline !== undefined && node.deadline <= node[ENTERED]! + this.#grace ? "deadline" : "grace";
+  }
+
+  /** Has the alarm ring for the next wait that ends. */
+  rearm(now: number): void {
+    const first = this.#heap.first?.[EXPIRES] ?? Infinity;
+    const head = (this.#line.head?.[ENTERED] ?? Infinity) + this.#grace;
+    this.#alarm.by(Math.min(first, head), now);
+  }
+
+  off(): void {
+    this.#alarm.off();
+  }
+}

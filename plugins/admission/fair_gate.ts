@@ -1,0 +1,273 @@
+import { CoreError } from "../../core/error.ts";
+import type { Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
+import { acquire, type AcquireOptions, GatePermit } from "./acquire.ts";
+import { throwLater, whole } from "./checks.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Counts, type Tally, tally } from "./counts.ts";
+import { Deadlines } from "./deadlines.ts";
+import { DrainRate, secondsToDrain } from "./drain_rate.ts";
+import type { GateOptions } from "./gate_options.ts";
+import { Line } from "./line.ts";
+import { Outbox } from "./outbox.ts";
+import { ENTERED, EXPIRES, type Node, OWNER, SEQ, STATE, WEIGHT } from "./queue_node.ts";
+
+/**
+ * A gate with one line in strict order of arrival. A permit that comes back is handed to the oldest waiter before anyone
+ * else can ask for it, and a heavy waiter at the head holds the lighter ones behind it, so nobody starves.
+ *
+ * After every call this holds, inside callbacks too: the line is empty, or the permits left are too few for its head.
+ *
+ * @example
+ * ```ts
+ * const gate = new FairGate({ limit: 4, grace: 10_000 });
+ * using permit = await gate.acquire({ signal });
+ * ```
+ */
+export class FairGate implements Gate {
+  readonly name: string;
+  readonly maxQueue: number;
+  readonly grace: number;
+  protected readonly clock: Clock;
+  protected readonly line: Line = new Line();
+  protected readonly tally: Tally = tally();
+  protected max: number;
+  protected inUse = 0;
+  protected shut = false;
+  readonly #deadlines: Deadlines;
+  readonly #outbox: Outbox;
+  readonly #rate = new DrainRate();
+  readonly #random: () => number;
+  readonly #onOvertake: (() => void) | undefined;
+  readonly #drained: (() => void)[] = [];
+  #seq = 0;
+
+  /** `sorted`: the line stays in order of arrival. */
+  constructor(options: GateOptions, sorted = true) {
+    this.name = options.name ?? "gate";
+    this.max = whole("limit", options.limit);
+    this.maxQueue = options.maxQueue ?? Infinity;
+    this.grace = options.grace ?? Infinity;
+    this.clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#onOvertake = options.onOvertake;
+    this.#outbox = new Outbox(this.tally, options.onError ?? throwLater);
+    this.#deadlines = new Deadlines(this.line, this.grace, sorted, this.clock, () => this.#expire());
+  }
+
+  get limit(): number {
+    return this.max;
+  }
+
+  get used(): number {
+    return this.inUse;
+  }
+
+  get queued(): number {
+    return this.line.size;
+  }
+
+  /** Permits wanted by all who wait. */
+  get queuedWeight(): number {
+    return this.line.weight;
+  }
+
+  get counts(): Counts {
+    return this.tally;
+  }
+
+  /** How long the head of the line has waited, in ms; 0 when nobody waits. */
+  get oldestWait(): number {
+    const head = this.line.head;
+    return head === undefined ? 0 : this.clock.now() - head[ENTERED]!;
+  }
+
+  tryEnter(weight = 1): boolean {
+    if (weight !== 1) this.#check(weight);
+    if (this.line.head !== undefined || this.inUse + weight > this.max || this.shut) return false;
+    this.inUse += weight;
+    this.tally.immediate++;
+    return true;
+  }
+
+  enter(waiter: Waiter): "granted" | "queued" | Refusal {
+    const node: Node = waiter;
+    if (node[STATE] !== undefined) {
+      throw new CoreError("ADMISSION_REUSED", `Cannot wait at gate ${this.name} twice with one waiter; use a new one`);
+    }
+    const weight = node.weight ?? 1;
+    if (weight !== 1) this.#check(weight);
+    if (this.shut) return this.#refuse("draining");
+    if (node.deadline !== undefined && node.deadline <= this.clock.now()) return this.#refuse("deadline");
+    if (this.tryEnter(weight)) return "granted";
+    if (this.line.size >= this.maxQueue) return this.#refuse("full");
+    if (this.grace <= 0) return this.#refuse("grace");
+    this.#park(node, weight);
+    return "queued";
+  }
+
+  cancel(waiter: Waiter): boolean {
+    const node: Node = waiter;
+    const state = node[STATE];
+    if (node[OWNER] !== this || state === "done") return false;
+    const wasHead = this.line.head === node;
+    if (state === "queued") this.#unlink(node, this.clock.now());
+    node[STATE] = "done";
+    this.tally.cancelled++;
+    if (state === "granted") this.#takeBack(node[WEIGHT]!);
+    else if (wasHead) this.serve();
+    return true;
+  }
+
+  leave(weight = 1): void {
+    if (weight !== 1) whole("weight", weight);
+    if (weight > this.inUse) {
+      throw new CoreError(
+        "ADMISSION_LEAVE",
+        `Cannot give back ${weight} permits at gate ${this.name}: ${this.inUse} are out`,
+      );
+    }
+    this.#takeBack(weight);
+  }
+
+  /** As in {@linkcode Gate}. Waiters that want more than the new limit are refused as `full`: they could wait for ever. */
+  resize(limit: number): void {
+    const shrunk = limit < this.max;
+    this.max = whole("limit", limit);
+    if (shrunk && this.line.weight > this.line.size) {
+      const now = this.clock.now();
+      for (const node of this.line) if (node[WEIGHT]! > limit) this.#decide(node, "full", now);
+    }
+    this.serve();
+    this.deliver();
+  }
+
+  retryAfter(): number {
+    if (this.line.size > 0) this.#rate.settle(this.clock.now());
+    return secondsToDrain(this.line.weight + 1, this.#rate.perMs, this.#random());
+  }
+
+  /** Refuses all who wait, in their order, and all who come; resolves when no permit is out. There is no way back. */
+  drain(): Promise<void> {
+    this.close();
+    return this.inUse === 0 ? Promise.resolve() : new Promise((resolve) => this.#drained.push(resolve));
+  }
+
+  /** Like {@linkcode FairGate.drain} without waiting. Permits that are out may still be given back. */
+  close(): void {
+    this.shut = true;
+    this.#deadlines.off();
+    if (this.line.head === undefined) return;
+    const now = this.clock.now();
+    for (const node of this.line) this.#decide(node, "draining", now);
+    this.deliver();
+  }
+
+  /** Takes a permit now, or returns undefined. Give it back with `release`, or let `using` do it. */
+  tryAcquire(weight = 1): GatePermit | undefined {
+    return this.tryEnter(weight) ? new GatePermit(this, weight) : undefined;
+  }
+
+  /** Waits in line for a permit; see {@linkcode acquire}. */
+  acquire(options: AcquireOptions = {}): Promise<GatePermit> {
+    return acquire(this, options);
+  }
+
+  /** Hands permits to the head of the line for as long as they suffice. */
+  protected serve(): void {
+    const head = this.line.head;
+    if (head === undefined || !this.fits(head)) return;
+    const now = this.clock.now();
+    while (this.grantNext(now));
+    this.deliver();
+  }
+
+  /** Grants the head of the line, if it fits; true when it left the line. */
+  protected grantNext(now: number): boolean {
+    const node = this.line.head;
+    if (node === undefined || !this.fits(node)) return false;
+    if (node[EXPIRES]! <= now) {
+      this.#decide(node, this.#deadlines.reason(node), now);
+      return true;
+    }
+    this.#decide(node, "granted", now);
+    this.inUse += node[WEIGHT]!;
+    const next = this.line.head;
+    if (next !== undefined && next[SEQ]! < node[SEQ]!) this.overtaken();
+    return true;
+  }
+
+  protected fits(node: Node): boolean {
+    return this.inUse + node[WEIGHT]! <= this.max;
+  }
+
+  protected overtaken(): void {
+    this.tally.overtakes++;
+    this.#onOvertake?.();
+  }
+
+  /** Runs the callbacks of all who have been decided on. */
+  protected deliver(): void {
+    this.#outbox.deliver();
+  }
+
+  #check(weight: number): void {
+    if (whole("weight", weight) > this.max) {
+      throw new CoreError(
+        "ADMISSION_WEIGHT",
+        `Cannot wait for ${weight} permits at gate ${this.name}: it has ${this.max}; ask for fewer or raise the limit`,
+      );
+    }
+  }
+
+  #refuse(reason: Exclude<Refusal, "cancelled">): Refusal {
+    this.tally.refused[reason]++;
+    return reason;
+  }
+
+  #park(node: Node, weight: number): void {
+    const now = this.clock.now();
+    node[OWNER] = this;
+    node[STATE] = "queued";
+    node[SEQ] = this.#seq++;
+    node[WEIGHT] = weight;
+    node[ENTERED] = now;
+    if (this.line.head === undefined) this.#rate.resume(now);
+    this.line.push(node);
+    this.#deadlines.watch(node, now);
+  }
+
+  #unlink(node: Node, now: number): void {
+    this.line.remove(node);
+    this.#deadlines.forget(node);
+    if (this.line.head === undefined) this.#rate.pause(now);
+  }
+
+  /** Takes the waiter out of the line; its callback runs at the next delivery. */
+  #decide(node: Node, outcome: "granted" | Refusal, now: number): void {
+    this.#unlink(node, now);
+    node[STATE] = outcome;
+    node[ENTERED] = now - node[ENTERED]!;
+    this.#outbox.post(node);
+  }
+
+  #takeBack(weight: number): void {
+    this.inUse -= weight;
+    if (this.line.head !== undefined) {
+      this.#rate.count(weight);
+      this.serve();
+    } else if (this.shut && this.inUse === 0) {
+      for (const resolve of this.#drained.splice(0)) resolve();
+    }
+  }
+
+  /** Refuses all whose time has passed, and sets the alarm for the next. */
+  #expire(): void {
+    const now = this.clock.now();
+    for (let node = this.#deadlines.due(now); node !== undefined; node = this.#deadlines.due(now)) {
+      this.#decide(node, this.#deadlines.reason(node), now);
+    }
+    this.serve();
+    this.deliver();
+    this.#deadlines.rearm(this.clock.now());
+  }
+}

@@ -1,0 +1,57 @@
+import { ENTERED, NEXT, type Node, STATE } from "./queue_node.ts";
+import type { Tally } from "./counts.ts";
+
+/**
+ * Decided waiters whose callbacks are still to run, in order of decision. Callbacks run one after the other and never
+ * inside each other: what one of them decides by calling the gate is delivered after it, from the loop that called it, so
+ * the stack does not grow with the line.
+ */
+export class Outbox {
+  readonly #tally: Tally;
+  readonly #onError: (error: unknown) => void;
+  #first: Node | undefined = undefined;
+  #last: Node | undefined = undefined;
+  #delivering = false;
+
+  constructor(tally: Tally, onError: (error: unknown) => void) {
+    this.#tally = tally;
+    this.#onError = onError;
+  }
+
+  /** `node` has left the line, so its link is free to be used here. */
+  post(node: Node): void {
+    node[NEXT] = undefined;
+    if (this.#last === undefined) this.#first = node;
+    else this.#last[NEXT] = node;
+    this.#last = node;
+  }
+
+  deliver(): void {
+    if (this.#delivering) return;
+    this.#delivering = true;
+    for (let node = this.#first; node !== undefined; node = this.#first) {
+      this.#first = node[NEXT];
+      if (this.#first === undefined) this.#last = undefined;
+      node[NEXT] = undefined;
+      this.#tell(node);
+    }
+    this.#delivering = false;
+  }
+
+  #tell(node: Node): void {
+    const outcome = node[STATE]!;
+    if (outcome === "done") return;
+    node[STATE] = "done";
+    try {
+      if (outcome === "granted") {
+        this.#tally.queued++;
+        node.onGrant(node[ENTERED]!);
+      } else if (outcome !== "queued" && outcome !== "cancelled") {
+        this.#tally.refused[outcome]++;
+        node.onRefuse(outcome, node[ENTERED]!);
+      }
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+}

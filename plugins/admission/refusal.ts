@@ -1,0 +1,16 @@
+import type { Refusal } from "../../core/contracts/gates.ts";
+
+const encoder = new TextEncoder();
+const busy = encoder.encode("The server is busy; try again in a moment\n");
+const late = encoder.encode("The request waited until its deadline\n");
+
+/**
+ * The answer to a request that was not let in: 504 when its own deadline passed, 499 for a client that has left (nobody
+ * reads it), else 503. The connection is kept.
+ */
+export function refusal(reason: Refusal, retryAfter: () => number): Response {
+  if (reason === "cancelled") return new Response(null, { status: 499 });
+  const headers = { "content-type": "text/plain", "cache-control": "no-store" };
+  if (reason === "deadline") return new Response(late, { status: 504, headers });
+  return new Response(busy, { status: 503, headers: { ...headers, "retry-after": String(retryAfter()) } });
+}
