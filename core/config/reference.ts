@@ -1,0 +1,53 @@
+import { configSchema, type JsonSchema, type Table } from "./json_schema.ts";
+import { isTable } from "./path.ts";
+
+/** Every table and key in Markdown: name, type, default and the schema's description. */
+export function configReference(tables: readonly Table[]): string {
+  const properties = configSchema(tables)["properties"] as Record<string, JsonSchema>;
+  return tables.map(({ name, external }) => {
+    const schema = external
+      ? (properties["plugins"]!["properties"] as Record<string, JsonSchema>)[name]
+      : properties[name];
+    const rows = rowsOf(isTable(schema) ? schema : {}, "");
+    const head = `## [${external ? "plugins." : ""}${name}]\n`;
+    const about = isTable(schema) && schema["description"] ? `\n${schema["description"]}\n` : "";
+    return head + about +
+      (rows.length > 0 ? `\n| key | type | default | |\n|---|---|---|---|\n${rows.join("\n")}\n` : "");
+  }).join("\n");
+}
+
+function rowsOf(schema: JsonSchema, prefix: string): string[] {
+  const required = schema["required"] as string[] | undefined ?? [];
+  return Object.entries(schema["properties"] as Record<string, JsonSchema> ?? {}).flatMap(([key, inner]) => {
+    const name = prefix + key;
+    const items = inner["items"] as JsonSchema | undefined;
+    const below = inner["properties"]
+      ? rowsOf(inner, `${name}.`)
+      : items?.["properties"]
+      ? rowsOf(items, `${name}[].`)
+      : [];
+    if (inner["properties"] && !inner["description"]) return below;
+    const standard = inner["properties"]
+      ? ""
+      : "default" in inner
+      ? code(inner["default"])
+      : required.includes(key)
+      ? "**required**"
+      : "";
+    return [`| \`${name}\` | ${typeOf(inner)} | ${standard} | ${cell(String(inner["description"] ?? ""))} |`, ...below];
+  });
+}
+
+function typeOf(schema: JsonSchema): string {
+  const { title, type, items, enum: values, const: only, anyOf, oneOf } = schema as Record<string, unknown>;
+  if (title) return String(title);
+  if (values || only !== undefined) return (values as unknown[] ?? [only]).map(code).join(", ");
+  const ways = (anyOf ?? oneOf) as JsonSchema[] | undefined;
+  if (ways) return [...new Set(ways.map(typeOf))].join(" or ");
+  if (type === "array") return isTable(items) ? `array of ${typeOf(items)}` : "array";
+  const names: Record<string, string> = { object: "table", integer: "whole number" };
+  return [type ?? "any"].flat().map((name) => names[String(name)] ?? String(name)).join(" or ");
+}
+
+const code = (value: unknown): string => `\`${cell(JSON.stringify(value))}\``;
+const cell = (text: string): string => text.replace(/\|/g, "\\|").replace(/\s*\n\s*/g, " ");
