@@ -69,7 +69,7 @@ export function schemasAt(root: unknown, path: Path): JsonSchema[] {
 function child(schema: JsonSchema, part: string | number): unknown {
   if (typeof part === "number") return schema["items"];
   const properties = schema["properties"] as JsonSchema | undefined;
-  return properties && Object.hasOwn(properties, part) ? properties[part] : schema["additionalProperties"];
+  return properties?.[part] ?? schema["additionalProperties"];
 }
 
 function branches(schema: unknown): JsonSchema[] {

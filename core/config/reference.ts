@@ -1,7 +1,7 @@
 import { configSchema, type JsonSchema, type Table } from "./json_schema.ts";
 import { isTable } from "./path.ts";
 
-/** Every table and key in Markdown: name, type, default and the schema's description. */
+/** Every table and key in Markdown: name, type (or the schema's title), default and the schema's description. */
 export function configReference(tables: readonly Table[]): string {
   const properties = configSchema(tables)["properties"] as Record<string, JsonSchema>;
   return tables.map(({ name, external }) => {
@@ -20,12 +20,8 @@ function rowsOf(schema: JsonSchema, prefix: string): string[] {
   const required = schema["required"] as string[] | undefined ?? [];
   return Object.entries(schema["properties"] as Record<string, JsonSchema> ?? {}).flatMap(([key, inner]) => {
     const name = prefix + key;
-    const items = inner["items"] as JsonSchema | undefined;
-    const below = inner["properties"]
-      ? rowsOf(inner, `${name}.`)
-      : items?.["properties"]
-      ? rowsOf(items, `${name}[].`)
-      : [];
+    const parts = { ".": inner, "[].": inner["items"], ".*.": inner["additionalProperties"] };
+    const below = Object.entries(parts).flatMap(([join, part]) => isTable(part) ? rowsOf(part, name + join) : []);
     if (inner["properties"] && !inner["description"]) return below;
     const standard = inner["properties"]
       ? ""

@@ -26,14 +26,23 @@ export function invalidConfig(
 }
 
 function unknownKey({ path }: Problem, schema: JsonSchema, places: Places): string {
-  const variable = /^env (.*)/.exec(places.override(path)?.from ?? "")?.[1];
-  const variables = variable ? knownPaths(schema).map(variableName).filter((name) => name !== variable) : [];
   const word = String(path.at(-1));
   const keys = keysAt(schema, path.slice(0, -1)).filter((key) => key !== word);
-  const near = variable && nearest(variable, variables) || nearest(word, keys);
-  if (near) return `unknown key; did you mean "${near}"?`;
+  const key = nearest(word, keys);
+  const set = places.override(path);
+  const variable = set && !set.secret && set.path.length >= path.length;
+  const near = variable ? nearestVariable(set.path, path.length - 1, key, schema) : key;
+  if (near !== undefined) return `unknown key; did you mean "${near}"?`;
   if (keys.length > 12) keys.splice(12, keys.length, "…");
   return keys.length > 0 ? `unknown key; known here: ${keys.join(", ")}` : "unknown key";
+}
+
+/** The variable with the same letters and other underscores, or else the one for the key that was meant. */
+function nearestVariable(path: readonly string[], at: number, key: string | undefined, schema: JsonSchema) {
+  const plain = (path: readonly string[]) => variableName(path).replaceAll("_", "");
+  const same = knownPaths(schema).find((known) => plain(known) === plain(path) && known.length !== path.length);
+  const meant = same ?? (key === undefined ? undefined : path.with(at, key));
+  return meant && variableName(meant);
 }
 
 function mismatch({ path, expected, type }: Problem, input: unknown, places: Places): string {

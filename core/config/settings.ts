@@ -25,7 +25,7 @@ export function settingsOf(path: Path, input: unknown, output: unknown, known: K
   const written = input ?? schemasAt(schema, path).find((at) => at["default"] !== undefined)?.["default"];
   const unset = preset || input === undefined;
   const open = written === undefined || typeof written === "object";
-  const rows = Array.isArray(output) && output.length > 0 && output.every(isTable) && typeof path.at(-1) === "string";
+  const rows = Array.isArray(output) && output.length > 0 && output.every(isTable);
   if (open && (rows || isTable(output))) {
     const parts = Object.entries(output).map(([key, made]) =>
       settingsOf([...path, rows ? Number(key) : key], (written as TomlTable | undefined)?.[key], made, known, unset)

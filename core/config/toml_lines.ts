@@ -1,6 +1,6 @@
 import { parse, TomlError } from "smol-toml";
 import { CoreError } from "../error.ts";
-import type { Path, TomlTable } from "./path.ts";
+import { isTable, type Path, type TomlTable } from "./path.ts";
 
 export interface TomlDocument {
   readonly value: TomlTable;
@@ -32,8 +32,8 @@ export function parseToml(text: string, file: string): TomlDocument {
 
 const id = (path: Path): string => JSON.stringify(path);
 
-const STRING = String.raw`"(?:[^"\\]|\\.)*"|'[^']*'`;
-const LONG_STRING = String.raw`"""(?:[^"\\]|\\[^]|"(?!""))*"{3,5}|'''(?:[^']|'(?!''))*'{3,5}`;
+const STRING = String.raw`"(?:[^"\\]+|\\.)*"|'[^']*'`;
+const LONG_STRING = String.raw`"""(?:[^"\\]+|\\[^]|"(?!""))*"{3,5}|'''(?:[^']+|'(?!''))*'{3,5}`;
 const PART = String.raw`(?:${STRING}|[\w-]+)`;
 const KEY = new RegExp(String.raw`${PART}(?:[ \t]*\.[ \t]*${PART})*`, "y");
 const EQUALS = /\s*=\s*/y;
@@ -115,9 +115,8 @@ function scan(text: string): ReadonlyMap<string, number> {
 /** The parts of a dotted key, quotes and escapes undone: the parser knows how. */
 function decode(key: string): string[] {
   const path: string[] = [];
-  let node: unknown = parse(`${key} = 0`);
-  while (typeof node === "object") {
-    [[path[path.length], node]] = Object.entries(node as TomlTable) as [[string, unknown]];
+  for (let node: unknown = parse(`${key} = 0`); isTable(node); node = node[path.at(-1)!]) {
+    path.push(...Object.keys(node));
   }
   return path;
 }

@@ -64,6 +64,10 @@ describe("FAIRLEAD_* variables", () => {
     expect(
       await failure({
         FAIRLEAD_PHP_ROOT: "x",
+        FAIRLEAD_PHP__POOL_IDLE: "x",
+        FAIRLEAD_PHPP__ROOT: "x",
+        FAIRLEAD_PLUGINS__GIO__DATABASE: "x",
+        FAIRLEAD_BULKHEAD__ROUTES: '[{"name": "a", "limit": 1, "ruels": []}]',
         FAIRLEAD_ADMISSION__MAX_QUEU: "1",
         FAIRLEAD_PHP__POOL__MIN: "many",
         FAIRLEAD_SERVER__LISTEN__X: "1",
@@ -72,10 +76,14 @@ describe("FAIRLEAD_* variables", () => {
     ).toBe(invalid(
       'fairlead.toml:2: server.max_body: expected a size such as "512B", "64KB" or "10MB", or a number of bytes, got -1',
       'env FAIRLEAD_PHP_ROOT: php_root: unknown key; did you mean "FAIRLEAD_PHP__ROOT"?',
+      'env FAIRLEAD_PHPP__ROOT: phpp: unknown key; did you mean "FAIRLEAD_PHP__ROOT"?',
+      'env FAIRLEAD_PLUGINS__GIO__DATABASE: plugins.gio: unknown key; did you mean "FAIRLEAD_PLUGINS__GEO__DATABASE"?',
       "env FAIRLEAD_SERVER__LISTEN__X: server.listen: expected an array, got a table",
       'env FAIRLEAD_ADMISSION__MAX_QUEU: admission.max_queu: unknown key; did you mean "FAIRLEAD_ADMISSION__MAX_QUEUE"?',
       'env FAIRLEAD_PHP__POOL__MIN: php.pool.min: expected a number, got the string "many"',
+      'env FAIRLEAD_PHP__POOL_IDLE: php.pool_idle: unknown key; did you mean "FAIRLEAD_PHP__POOL__IDLE"?',
       'env FAIRLEAD_PHP__: php."": unknown key; did you mean "FAIRLEAD_PHP"?',
+      'env FAIRLEAD_BULKHEAD__ROUTES: bulkhead.routes[0].ruels: unknown key; did you mean "rules"?',
     ));
   });
 
@@ -84,6 +92,28 @@ describe("FAIRLEAD_* variables", () => {
       'env FAIRLEAD_SERVER__LISTEN: server.listen: expected an array, got the string "a,b"; a variable holds it as JSON',
       'env FAIRLEAD_PHP__POOL: php.pool: expected a table, got the string "{min = 1}"; a variable holds it as JSON',
     ));
+  });
+
+  test("that are wrong either way are reported as what they look like", async () => {
+    expect(await failure({ FAIRLEAD_ADMISSION__MAX_QUEUE: "0" })).toBe(
+      invalid("env FAIRLEAD_ADMISSION__MAX_QUEUE: admission.max_queue: must be at least 1, got 0"),
+    );
+  });
+
+  test("are blamed for their own key only", async () => {
+    const env = { FAIRLEAD_PHP__POOL: '{"idle": 5}', FAIRLEAD_PHP__POOL__MIN: "many" };
+    expect(await failure(env)).toBe(invalid(
+      'env FAIRLEAD_PHP__POOL__MIN: php.pool.min: expected a number, got the string "many"',
+      'env FAIRLEAD_PHP__POOL: php.pool.idle: expected a duration such as "250ms", "1.5s" or "2m", got 5',
+    ));
+    const schema = z.object({ min: z.int(), max: z.int() }).refine(
+      ({ min, max }) => min < max,
+      "min must be below max",
+    );
+    const error = await load({ FAIRLEAD_X__MIN: "9" }, "\n[x]\nmax = 3\n", [{ name: "x", schema }]).catch((error) =>
+      error
+    );
+    expect(error.message).toBe("fairlead.toml has one problem:\n  fairlead.toml:2: x: min must be below max");
   });
 
   test("of others are left alone", async () => {
@@ -148,6 +178,20 @@ describe("FAIRLEAD_*_FILE variables", () => {
     const schema = z.strictObject({ log_file: z.string(), file: z.string() });
     const env = { FAIRLEAD_X__LOG_FILE: "/var/log/x", FAIRLEAD_X__FILE: "/y" };
     expect((await load(env, "", [{ name: "x", schema }])).values["x"]).toEqual({ log_file: "/var/log/x", file: "/y" });
+  });
+
+  test("are text first, even when they look like a number", async () => {
+    const schema = z.strictObject({ pin: z.union([z.number(), z.string()]) });
+    const load1 = async (name: string, text: string) =>
+      (await load({ [name]: text }, "", [{ name: "x", schema }])).values["x"];
+    expect(await load1("FAIRLEAD_X__PIN_FILE", "/run/secrets/p")).toEqual({ pin: "12345" });
+    expect(await load1("FAIRLEAD_X__PIN", "12345")).toEqual({ pin: 12345 });
+  });
+
+  test("need the name of a key before the suffix", async () => {
+    expect(await failure({ FAIRLEAD_PHP__POOL__FILE: "/run/secrets/p" })).toBe(
+      invalid("env FAIRLEAD_PHP__POOL__FILE: php.pool.file: unknown key; known here: min, idle"),
+    );
   });
 
   test("fail naming the variable and the file", async () => {

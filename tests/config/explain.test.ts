@@ -103,6 +103,17 @@ database = "geo.mmdb"            # default
     );
   });
 
+  test("tables inside nested arrays stay on one line, and a long line does not push the others", async () => {
+    const schema = z.strictObject({ grid: z.array(z.array(z.strictObject({ a: z.int() }))), z: z.int().default(1) });
+    const config = await load("[x]\ngrid = [[{a=1},{a=2}], [{a=1111111111111},{a=1111111111111}]]\n", {}, [{
+      name: "x",
+      schema,
+    }]);
+    expect(explainConfig(config)).toBe(
+      "[x]\ngrid = [ [ { a = 1 }, { a = 2 } ], [ { a = 1111111111111 }, { a = 1111111111111 } ] ]  # fairlead.toml:2\nz = 1  # default\n",
+    );
+  });
+
   test("is a configuration with the same values", async () => {
     const ms = fc.nat(10_000).map((n) => `${n}ms`);
     const name = fc.string({ minLength: 1 });

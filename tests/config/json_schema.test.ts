@@ -134,5 +134,11 @@ The public listener.
 | \`database\` | string | \`"geo.mmdb"\` |  |
 | \`useCache\` | boolean |  |  |
 `);
+  const sites = z.strictObject({
+    sites: z.record(z.string(), z.strictObject({ root: z.string().describe("Its\nfolder") })),
+  });
+  expect(configReference([{ name: "x", schema: sites }])).toContain(
+    "| `sites.*.root` | string | **required** | Its folder |",
+  );
   expect(configReference(tables)).toContain("| `routes[].rules[].path` | string | **required** |  |");
 });

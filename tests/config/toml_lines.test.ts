@@ -87,6 +87,11 @@ z = {}
     expect([doc.line(["a"]), doc.line(["a", "b"]), doc.line(["a", "c"])]).toEqual([1, 3, 5]);
   });
 
+  test("is at ease with a long string", () => {
+    const doc = parseToml(`a = """${"x\n".repeat(100_000)}"""\nb = "${"y".repeat(1_000_000)}"\nc = 1\n`, "f");
+    expect(doc.line(["c"])).toBe(100_003);
+  });
+
   test("names file, line and column of a syntax error", () => {
     expect(syntaxError("[php]\nroot = public\n")).toBe(
       "fairlead.toml:2:8: expected a value: a string in quotes, a number, true, false, an array or a table",

@@ -9,8 +9,8 @@ const fails = (schema: z.ZodType, value: unknown) =>
 describe("duration", () => {
   test("reads every unit", () => {
     const read = (value: unknown) => duration().parse(value);
-    expect(["250ms", "1.5s", "2m", "1h", "0", 0, "596h", "1.005s"].map(read)).toEqual(
-      [250, 1500, 120_000, 3_600_000, 0, 0, 2_145_600_000, 1005],
+    expect(["250ms", "1.5s", "2m", "1h", "0", 0, "596h", "1.005s", "0.5ms"].map(read)).toEqual(
+      [250, 1500, 120_000, 3_600_000, 0, 0, 2_145_600_000, 1005, 0.5],
     );
   });
 

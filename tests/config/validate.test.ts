@@ -152,6 +152,17 @@ pool = { mim = 1 }
     ]);
   });
 
+  test("takes the branch of a union with the fewest problems", async () => {
+    const store = z.union([
+      z.strictObject({ host: z.string(), port: z.int() }),
+      z.strictObject({ socket: z.string() }),
+    ]);
+    const some = [{ name: "x", schema: z.strictObject({ store }) }];
+    expect(await problems("[x]\nstore = { socket = 1 }\n", {}, some)).toEqual([
+      "fairlead.toml:2: x.store.socket: expected a string, got 1",
+    ]);
+  });
+
   test("says which keys there are when none is near", async () => {
     expect(await problems("[admission]\nzzz = 1\n")).toEqual([
       "fairlead.toml:2: admission.zzz: unknown key; known here: max_queue, mode, grace, auto",
