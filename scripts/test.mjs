@@ -16,7 +16,11 @@ const failures = [];
 /** Runs a command with its output shown and kept. */
 function capture(command, args, env = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     for (const stream of ["stdout", "stderr"]) {
       child[stream].on("data", (chunk) => {

@@ -1,0 +1,42 @@
+import process from "node:process";
+import { showAddress } from "../core/http/listen.ts";
+import { startServer } from "../core/server.ts";
+import { configArgument } from "./arguments.ts";
+import { prepare } from "./prepare.ts";
+
+/** Serves until SIGTERM or SIGINT, drains, and returns 0 when everything ended well; a second signal forces. */
+export async function serve(args: readonly string[]): Promise<number> {
+  const { options } = await prepare(configArgument(args));
+  const told = Promise.withResolvers<void>();
+  const force = new AbortController();
+  let signals = 0;
+  const onSignal = () => {
+    if (++signals === 1) told.resolve();
+    else force.abort();
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
+
+  const server = await startServer(options);
+  const { log } = server.app;
+  process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));
+  process.on("uncaughtException", (error) => log("error", "an error was thrown and nobody caught it", { error }));
+
+  for (const line of banner(server.addresses.map(showAddress), server.admin && showAddress(server.admin), options)) {
+    log("info", line);
+  }
+  await told.promise;
+  const failed = await server.stop(force.signal);
+  return failed.length === 0 && !force.signal.aborted ? 0 : 1;
+}
+
+/** Two or three lines that say what runs where. */
+function* banner(
+  addresses: readonly string[],
+  admin: string | undefined,
+  options: { readonly server: { readonly public?: string | undefined; readonly tls?: unknown } },
+): Iterable<string> {
+  const { public: folder, tls } = options.server;
+  const url = (at: string) => at.startsWith("unix:") ? at : `${tls === undefined ? "http" : "https"}://${at}`;
+  yield `serving ${folder ?? "routes of plugins"} on ${addresses.map(url).join(", ")}`;
+  if (admin !== undefined) yield `metrics and health on http://${admin} (/metrics /livez /readyz /-/whoami)`;
+}

@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { duration, size } from "./config/units.ts";
+
+/** `[server]`; times in ms, sizes in bytes. */
+export interface ServerSettings {
+  readonly listen: readonly string[];
+  readonly public?: string | undefined;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly trusted_proxies: readonly string[];
+  readonly max_body: number;
+  readonly max_header: number;
+  readonly timeout: number;
+  readonly header_timeout: number;
+  readonly body_timeout: number;
+  readonly keep_alive: number;
+  readonly drain: number;
+}
+
+/** `[admin]` */
+export interface AdminSettings {
+  readonly listen: string;
+}
+
+/** `[log]` */
+export interface LogSettings {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly format: "text" | "json";
+  readonly access: string;
+}
+
+export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
+  listen: z.array(z.string()).min(1).default(["127.0.0.1:8080"])
+    .describe('Addresses to serve on: "HOST:PORT", "[IPV6]:PORT", ":PORT" or "unix:/PATH".'),
+  public: z.string().optional().describe("The only folder ever served, relative to this file."),
+  tls: z.strictObject({
+    cert: z.string().describe("PEM file with the certificate chain."),
+    key: z.string().describe("PEM file with the private key."),
+  }).optional().describe("Serve HTTPS on every TCP address."),
+  trusted_proxies: z.array(z.string()).default([])
+    .describe('Peers whose X-Forwarded-* or Forwarded headers are believed: addresses, ranges, or "unix".'),
+  max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
+  max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
+  timeout: duration().prefault("60s").describe("A request's absolute deadline (504 after)."),
+  header_timeout: duration().prefault("10s").describe("How long a request's head may take to arrive (408 after)."),
+  body_timeout: duration().prefault("30s").describe("Longest silence within a request body (408 after)."),
+  keep_alive: duration().prefault("75s").describe("How long an idle connection is kept."),
+  drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
+});
+
+export const adminTable: z.ZodType<AdminSettings> = z.strictObject({
+  listen: z.string().default("127.0.0.1:9180")
+    .describe('Address of /metrics, /livez, /readyz and /-/whoami; "" switches it off. Keep it private.'),
+});
+
+export const logTable: z.ZodType<LogSettings> = z.strictObject({
+  level: z.enum(["debug", "info", "warn", "error"]).default("info").describe("Least level that is logged."),
+  format: z.enum(["text", "json"]).default("text").describe("Form of log and access log."),
+  access: z.string().default("stdout").describe('Access log: "stdout", "stderr", "off" or a file.'),
+});

@@ -1,0 +1,37 @@
+#!/usr/bin/env bun
+/**
+ * Fairlead: what a plugin author and a library user need, and the command line when run as the main module.
+ *
+ * @module
+ */
+export { CoreError } from "./core/error.ts";
+export type { Endpoint, Exchange, Outcome } from "./core/exchange.ts";
+export {
+  type AnyPlugin,
+  type Awaitable,
+  type Context,
+  definePlugin,
+  type Execution,
+  type Hooks,
+  type Log,
+  type Permit,
+  type Plugin,
+  type PluginHooks,
+  type PublicEnv,
+  type ServiceOf,
+  type Token,
+  token,
+} from "./core/plugin.ts";
+export { type Gate, Gates, type Refusal, type Waiter } from "./core/contracts/gates.ts";
+export { Health } from "./core/contracts/health.ts";
+export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
+export { Site } from "./core/contracts/site.ts";
+export { type RunningServer, type ServerOptions, startServer } from "./core/server.ts";
+
+import process from "node:process";
+import { main } from "./cli/main.ts";
+
+if (import.meta.main) {
+  // `serve` resolves when the server has stopped.
+  process.exit(await main(process.argv.slice(2)));
+}

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Log } from "../../core/plugin.ts";
+import type { PhpSettings } from "./config.ts";
+import { greeting } from "./fastcgi/greet.ts";
+import { encodeParams } from "./fastcgi/params.ts";
+import { ChildPool } from "./fastcgi/pool.ts";
+import { connect, parseAddress } from "./fastcgi/socket.ts";
+import { findPhpFpm } from "./find.ts";
+import { type FpmEvent, type FpmMaster, startFpm } from "./master.ts";
+
+/** A running php-fpm, ours or somebody else's, with one connection to each of its processes. */
+export interface FpmEngine {
+  readonly pool: ChildPool;
+  /** A private folder for spooled request bodies. */
+  readonly spoolDir: string;
+  killChild(pid: number): boolean;
+  /** Why PHP cannot run now, or undefined. */
+  problem(): string | undefined;
+  close(): Promise<void>;
+}
+
+export interface EngineOptions {
+  readonly settings: PhpSettings;
+  readonly children: number;
+  readonly log: Log;
+  /** Milliseconds after which php-fpm itself ends a script, should we fail to. */
+  readonly lastResortMs: number;
+  onGreeted(pid: number): void;
+}
+
+/** Starts php-fpm and connects to every child. */
+export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
+  const { settings, children, log } = options;
+  const php = await findPhpFpm(settings.binary);
+  let pool: ChildPool | undefined;
+  const master = await startFpm({
+    php,
+    children,
+    ini: settings.ini,
+    env: { ...process.env, ...settings.env },
+    user: settings.user,
+    group: settings.group,
+    terminateTimeoutS: Math.ceil(options.lastResortMs / 1000),
+    onEvent: (event) => tell(event, log, (pid) => pool?.childGone(pid)),
+  });
+  log("info", "php-fpm is up", { version: php.version, binary: php.path, pid: master.pid, children });
+  const greet = greeting([greetingParams(master.greeting)]);
+  pool = new ChildPool({
+    size: children,
+    connect: (signal) => connect({ path: master.socket }, signal),
+    async greet(connection) {
+      const pid = await greet(connection);
+      options.onGreeted(pid);
+      return pid;
+    },
+    killChild: (pid) => void master.killChild(pid),
+    maxRequests: settings.max_requests,
+  });
+  pool.start();
+  return engine(pool, master);
+}
+
+function engine(pool: ChildPool, master: FpmMaster): FpmEngine {
+  return {
+    pool,
+    spoolDir: master.runtimeDir,
+    killChild: (pid) => master.killChild(pid),
+    problem: () => master.problem ?? pool.problem(),
+    async close() {
+      // Idle connections first: a child ends when its own is closed.
+      await pool.close(false);
+      await master.stop({ graceful: true, deadlineMs: 5_000 });
+    },
+  };
+}
+
+/** Connects to a php-fpm that somebody else runs: its processes are not ours to end. */
+export function useFpm(options: EngineOptions, address: string): FpmEngine {
+  const at = parseAddress(address);
+  const spoolDir = mkdtempSync(join(tmpdir(), "fairlead-"));
+  const pool = new ChildPool({
+    size: options.children,
+    connect: (signal) => connect(at, signal),
+    greet: stranger([greetingParams("/fairlead-greeting.php")]),
+    killChild() {},
+    maxRequests: options.settings.max_requests,
+  });
+  pool.start();
+  return {
+    pool,
+    spoolDir,
+    killChild: () => false,
+    problem: () => pool.problem(),
+    async close() {
+      await pool.close(false);
+      rmSync(spoolDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * Greets a php-fpm that may not read our files: that it answers "Primary script unknown" is proof enough that a
+ * process has taken the connection.
+ */
+function stranger(params: readonly Uint8Array[]): ConstructorParameters<typeof ChildPool>[0]["greet"] {
+  return (connection) =>
+    new Promise((resolve, reject) => {
+      connection.send({ params }, { onStdout() {}, onStderr() {}, onEnd: () => resolve(0), onFail: reject });
+    });
+}
+
+function greetingParams(script: string): Uint8Array {
+  return encodeParams([
+    ["GATEWAY_INTERFACE", "CGI/1.1"],
+    ["REQUEST_METHOD", "GET"],
+    ["SCRIPT_FILENAME", script],
+    ["SCRIPT_NAME", "/fairlead-greeting.php"],
+    ["REQUEST_URI", "/fairlead-greeting.php"],
+    ["QUERY_STRING", ""],
+    ["SERVER_PROTOCOL", "HTTP/1.1"],
+    ["REDIRECT_STATUS", "200"],
+  ]);
+}
+
+/** php-fpm's events as lines of our log, at the level their meaning has. */
+function tell(event: FpmEvent, log: Log, gone: (pid: number) => void): void {
+  switch (event.kind) {
+    case "ready":
+      if (event.again) log("warn", "php-fpm was started again", { pid: event.pid });
+      return;
+    case "lost":
+      return log("error", `php-fpm was lost: ${event.reason}`, { retry_ms: event.retryMs });
+    case "child-started":
+      return log("debug", "a PHP process started", { pid: event.pid });
+    case "child-exited":
+      gone(event.pid);
+      return log(event.code === 0 ? "debug" : "warn", `a PHP process ${event.message}`, { pid: event.pid });
+    case "child-output":
+      // PHP's own error log comes with its request too, where we know which one it was.
+      return event.php ? undefined : log("info", event.message, { pid: event.pid });
+    case "log":
+      return log(levels[event.level], event.message);
+  }
+}
+
+const levels = { debug: "debug", notice: "debug", warning: "warn", error: "error", alert: "error" } as const;

@@ -1,0 +1,113 @@
+import { Gates } from "../../core/contracts/gates.ts";
+import { Health } from "../../core/contracts/health.ts";
+import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { Site } from "../../core/contracts/site.ts";
+import type { Exchange } from "../../core/exchange.ts";
+import { answer } from "../../core/http/answers.ts";
+import { type AnyPlugin, type Awaitable, definePlugin, type Execution } from "../../core/plugin.ts";
+import { chooseConcurrency } from "./concurrency.ts";
+import { phpTable } from "./config.ts";
+import { diskFs, folderIdentity } from "./disk_fs.ts";
+import { PhpExecutor } from "./executor.ts";
+import { type FpmEngine, ownFpm, useFpm } from "./fpm_engine.ts";
+import { phpMetrics } from "./metrics.ts";
+import { requestWriter } from "./request_writer.ts";
+import { makeResolver, type Script } from "./resolve.ts";
+import { rememberResolutions } from "./resolve_cache.ts";
+import { receiveBody, type ReceivedBody } from "./spool.ts";
+
+/** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
+const bodyInMemory = 131_072;
+
+const php: AnyPlugin = definePlugin({
+  name: "php",
+  api: 1,
+  config: phpTable,
+  needs: [Site, Health],
+  wants: [Gates, Meter],
+  setup(ctx) {
+    const { config: settings, log } = ctx;
+    const site = ctx.use(Site);
+    const { publicRoot } = site;
+    if (publicRoot === undefined) {
+      log("info", "no PHP: server.public names no folder to serve");
+      return;
+    }
+    const chosen = settings.concurrency > 0 ? undefined : chooseConcurrency();
+    const children = chosen?.children ?? settings.concurrency;
+    let engine: FpmEngine | undefined, executor: PhpExecutor | undefined;
+    ctx.use(Health).register("php", () => engine === undefined ? "starting" : engine.problem());
+    const count = phpMetrics(ctx.find(Meter) ?? noMeter, () => engine?.pool);
+
+    const resolve = rememberResolutions(
+      makeResolver({
+        publicRoot,
+        index: settings.index,
+        frontController: settings.front_controller,
+        allow: settings.allow,
+        deny: settings.deny,
+      }, diskFs),
+      { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
+    );
+    const write = requestWriter(site.software);
+
+    const execution = (script: Script, body?: ReceivedBody): Execution => ({
+      lane: "php",
+      run: (x) => executor!.run(x, write(x, script, body?.body), body),
+    });
+    /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
+    const receive = async (x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> => {
+      const body = await receiveBody(stream, { memory: bodyInMemory, dir: engine!.spoolDir });
+      const forget = x.onGone(() => body.dispose());
+      void forget;
+      return execution(script, body);
+    };
+
+    return {
+      async onListen() {
+        if (chosen !== undefined) log("info", chosen.reason);
+        const options = {
+          settings,
+          children,
+          log,
+          lastResortMs: site.timeoutMs + 30_000,
+          onGreeted: (pid: number) => executor?.greeted(pid),
+        };
+        engine = settings.fastcgi === undefined ? await ownFpm(options) : useFpm(options, settings.fastcgi);
+        executor = new PhpExecutor({
+          pool: engine.pool,
+          killChild: engine.killChild,
+          onStderr: (x, pid, text) => log("warn", text.trim(), { id: x.id, pid, target: x.target }),
+          onEnd: count,
+        });
+        ctx.find(Gates)?.open("php", children);
+      },
+
+      onResolve(x): Awaitable<Execution | Response | void> {
+        const found = resolve(x.path, x.query);
+        switch (found.kind) {
+          case "script": {
+            const stream = x.body;
+            return stream === null ? execution(found) : receive(x, stream, found);
+          }
+          case "redirect":
+            return new Response(null, {
+              status: x.method === "GET" || x.method === "HEAD" ? 301 : 308,
+              headers: { location: found.location },
+            });
+          case "forbidden":
+            return answer(403);
+          case "not-found":
+            return answer(404);
+        }
+      },
+
+      async onClose() {
+        executor?.close();
+        await engine?.close();
+      },
+    };
+  },
+}) as AnyPlugin;
+
+export default php;

@@ -1,0 +1,97 @@
+import { open, unlink } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { BodyStream } from "./fastcgi/request.ts";
+
+/** A request body that has arrived whole. */
+export interface ReceivedBody {
+  /** In memory, or readable again and again from a file. */
+  readonly body: Uint8Array | BodyStream;
+  /** Frees the file. Idempotent. */
+  dispose(): void;
+}
+
+export interface SpoolOptions {
+  /** Bodies up to this size (bytes) stay in memory. */
+  readonly memory: number;
+  /** A private folder for the larger ones. */
+  readonly dir: string;
+}
+
+const slice = 65_536;
+
+/**
+ * Receives a body before any PHP process is taken: a slow client occupies none, and what is cut short or too large is
+ * refused without one. Errors are those of the stream.
+ */
+export async function receiveBody(stream: ReadableStream<Uint8Array>, options: SpoolOptions): Promise<ReceivedBody> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  for (let r = await reader.read(); !r.done; r = await reader.read()) {
+    chunks.push(r.value);
+    length += r.value.byteLength;
+    if (length > options.memory) return await toFile(chunks, reader as Source, options.dir);
+  }
+  return { body: joinChunks(chunks, length), dispose() {} };
+}
+
+/** Structural: the runtimes' types of readers differ. */
+interface Source {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }>;
+}
+
+async function toFile(first: readonly Uint8Array[], rest: Source, dir: string): Promise<ReceivedBody> {
+  const path = join(dir, `body-${randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  const close = once(() => void file.close().catch(() => {}));
+  try {
+    // Without a name from here on: the space comes back when the file is closed, whatever happens to us.
+    await unlink(path);
+    let length = 0;
+    const write = async (bytes: Uint8Array) => {
+      for (let at = 0; at < bytes.byteLength;) {
+        at += (await file.write(bytes, at, bytes.byteLength - at, length + at)).bytesWritten;
+      }
+      length += bytes.byteLength;
+    };
+    for (const bytes of first) await write(bytes);
+    for (let r = await rest.read(); !r.done; r = await rest.read()) await write(r.value!);
+    const total = length;
+    const stream: AsyncIterable<Uint8Array> = {
+      async *[Symbol.asyncIterator]() {
+        for (let at = 0; at < total;) {
+          const buffer = new Uint8Array(Math.min(slice, total - at));
+          const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, at);
+          if (bytesRead === 0) throw new Error("the spooled request body is shorter than it was");
+          at += bytesRead;
+          yield buffer.subarray(0, bytesRead);
+        }
+      },
+    };
+    return { body: { length, stream }, dispose: close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}
+
+function once(task: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    task();
+  };
+}
