@@ -167,6 +167,7 @@ export class Connection {
     } else {
       this.#state = "idle";
       this.#handler = undefined;
+      this.#stdin?.cancel();
       this.#stdin = undefined;
       this.resume();
     }
