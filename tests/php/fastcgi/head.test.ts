@@ -81,6 +81,10 @@ test("what is no head is refused", () => {
     "A: b\nHTTP/1.1 200 OK\n\n",
     "\xe9: x\n\n",
   ];
+  for (const reason of ["O\0K", "O\rK"]) {
+    expect(parse([bytes(`HTTP/1.1 200 ${reason}\n\n`)])).toBe("PHP_STATUS_INVALID");
+    expect(parse([bytes(`Status: 200 ${reason}\n\n`)])).toBe("PHP_HEAD_MALFORMED");
+  }
   for (const text of refused) expect([text, parse([bytes(text)])]).toEqual([text, "PHP_HEAD_MALFORMED"]);
   for (const status of ["99", "099", "600", "999", "0", "", "abc", "20", "2000", "200x", "-200", "101"]) {
     expect([status, parse([bytes(`Status: ${status}\r\n\r\n`)])]).toEqual([status, "PHP_STATUS_INVALID"]);
