@@ -94,6 +94,7 @@ export class Child {
   }
 
   async #greet(attempt: AbortController): Promise<void> {
+    let pid: number;
     try {
       const socket = await this.#options.connect(attempt.signal);
       if (this.#attempt !== attempt) return void socket.destroy();
@@ -101,12 +102,11 @@ export class Child {
         onDown: (error, running) => this.#onDown(connection, error, running),
       });
       this.connection = connection;
-      const pid = await this.#options.greet(connection);
+      pid = await this.#options.greet(connection);
       if (this.#attempt !== attempt) return;
       if (connection.state !== "idle") throw new Error("the greeting left the connection unusable");
-      this.#ready(pid);
     } catch (cause) {
-      this.#failed(
+      return this.#failed(
         attempt,
         cause instanceof CoreError
           ? cause
@@ -115,6 +115,7 @@ export class Child {
           }),
       );
     }
+    this.#ready(pid);
   }
 
   #ready(pid: number): void {
@@ -208,12 +209,6 @@ export class Child {
   kill(reason: RestartReason, onFree: (() => void) | undefined): void {
     if (onFree !== undefined) this.#waiting.push(onFree);
     this.#lost(reason, true);
-  }
-
-  /** Closes the connection of a running request; its process ends by itself, or takes the next connection. */
-  hangUp(onFree: (() => void) | undefined): void {
-    if (onFree !== undefined) this.#waiting.push(onFree);
-    this.#lost(undefined, false);
   }
 
   /** Calls `onFree` when the place has a child again after the one of `life`, or that one is known to be gone. */

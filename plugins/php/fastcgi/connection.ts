@@ -192,7 +192,7 @@ export class Connection {
 
   #down(error: CoreError, running: boolean): void {
     if (this.#state === "closed") return;
-    const progress = this.#progress();
+    const progress = running ? "touched" : this.#progress();
     this.#state = "closed";
     try {
       this.#owner.onDown(error, running);

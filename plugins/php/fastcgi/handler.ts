@@ -4,9 +4,11 @@ import type { CoreError } from "../../../core/error.ts";
  * How far a failed request got.
  *
  * - `unsent`: not a byte of it was written. Sending it again is always safe.
- * - `untouched`: it was written on a connection that had served before, and not a byte of a response came. The child may have
- *   died while it was idle, or while it ran the script: sending it again is safe when the method is.
- * - `touched`: a byte of the response had come, or the child was new. It must not be sent again.
+ * - `untouched`: it was written on a connection that had served before, which was lost before a byte of the response came.
+ *   The child may have died while it was idle, or while it ran the script: sending the request again is safe when its
+ *   method is, and its body is still at hand.
+ * - `touched`: a byte of the response had come, the child was new, or the request failed on this side. It must not be sent
+ *   again.
  */
 export type Progress = "unsent" | "untouched" | "touched";
 

@@ -142,37 +142,40 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const statusLine = /^HTTP\/\d(?:\.\d)? +/;
-const statusValue = /^(\d{3})(?: (.*))?$/;
-/** The two bytes that no header can carry. */
-const forbidden = /\0|\r(?!\n)/;
+const statusValue = /^(\d{3})(?: ([^\r\0]*))?$/;
+/** 1 for each byte a header name may have. */
+const isToken = new Uint8Array(256);
+for (const char of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+  isToken[char.charCodeAt(0)] = 1;
+}
 
+/** `text` is made of whole lines; the blank one is not among them. */
 function parseHead(text: string): ResponseHead {
-  if (forbidden.test(text)) throw malformed("a NUL or a lone CR");
   const headers: [string, string][] = [];
   let status: string | undefined;
   let location = false;
-  for (let at = 0; at < text.length;) {
-    const feed = text.indexOf("\n", at);
-    const line = text.slice(at, text.charCodeAt(feed - 1) === 13 ? feed - 1 : feed);
-    const first = at === 0;
-    at = feed + 1;
-    const colon = line.indexOf(":");
-    const name = line.slice(0, Math.max(colon, 0));
-    if (!token.test(name)) {
-      const match = first ? statusLine.exec(line) : null;
+  for (let at = 0, feed = 0; at < text.length; at = feed + 1) {
+    feed = text.indexOf("\n", at);
+    const end = text.charCodeAt(feed - 1) === 13 ? feed - 1 : feed;
+    let colon = at;
+    while (isToken[text.charCodeAt(colon)] === 1) colon++;
+    if (colon === at || text.charCodeAt(colon) !== 58) {
+      const line = text.slice(at, end);
+      const match = at === 0 ? statusLine.exec(line) : null;
       if (match === null) throw malformed(JSON.stringify(line.slice(0, 80)));
       status = line.slice(match[0].length);
       continue;
     }
-    const value = trim(line, colon + 1);
-    const lower = name.length === 6 || name.length === 8 ? name.toLowerCase() : name;
-    if (lower === "status") {
+    const name = text.slice(at, colon);
+    const value = trim(text, colon + 1, end);
+    if (value.includes("\r") || value.includes("\0")) throw malformed(`a CR or NUL in the value of ${name}`);
+    const length = colon - at;
+    if (length === 6 && name.toLowerCase() === "status") {
       status ??= value;
       continue;
     }
-    if (lower === "location") location = true;
+    if (length === 8 && !location) location = name.toLowerCase() === "location";
     headers.push([name, value]);
   }
   if (status === undefined) return { status: location ? 302 : 200, reason: location ? "Found" : "OK", headers };
@@ -189,11 +192,10 @@ function parseHead(text: string): ResponseHead {
 }
 
 /** Drops spaces and tabs at both ends; `String.trim` would also take bytes such as 0xA0. */
-function trim(line: string, from: number): string {
-  let end = line.length;
-  while (from < end && isBlank(line.charCodeAt(from))) from++;
-  while (end > from && isBlank(line.charCodeAt(end - 1))) end--;
-  return line.slice(from, end);
+function trim(text: string, from: number, end: number): string {
+  while (from < end && isBlank(text.charCodeAt(from))) from++;
+  while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(from, end);
 }
 
 function isBlank(code: number): boolean {

@@ -61,16 +61,6 @@ export class Lease {
     if (this.#end(onFree)) this.#child.kill(reason, onFree);
   }
 
-  /**
-   * Closes the connection and leaves the process alone: nobody waits for the answer any more. PHP notices when it prints;
-   * a script that goes on in silence is the caller's to end, at its deadline. The handler hears nothing more.
-   *
-   * @param onFree as in `done`: the successor's greeting is answered only when the process is free again
-   */
-  hangUp(onFree?: () => void): void {
-    if (this.#end(onFree)) this.#child.hangUp(onFree);
-  }
-
   /** Ends the lease; true when the child is still to be given back. */
   #end(onFree: (() => void) | undefined): boolean {
     if (this.#over) return false;

@@ -11,8 +11,8 @@ import { MAX_CONTENT } from "./record.ts";
 
 export type Pair = readonly [name: string, value: string];
 
-/** Up to here a loop is faster than a call into the runtime. */
-const LOOP = 64;
+/** Up to here (characters) a loop is faster than a call into the runtime. */
+const LOOP = 24;
 
 /** Encodes pairs one after the other into a buffer it keeps; {@linkcode ParamsWriter.take} copies them out. */
 export class ParamsWriter {
@@ -44,15 +44,12 @@ export class ParamsWriter {
     this.#reserve(8 + 3 * (name.length + value.length));
     const start = this.#at;
     const out = this.#out;
-    if (name.length < LOOP && value.length < LOOP) {
-      let at = ascii(out, start + 2, name, 0x7f);
-      if (at > 0) at = ascii(out, at, value, bytes ? 0xff : 0x7f);
-      if (at > 0) {
-        out[start] = name.length;
-        out[start + 1] = value.length;
-        this.#at = at;
-        return;
-      }
+    // Nearly everything is ASCII: then a string is as long in bytes as in characters, and the lengths are known before.
+    const first = start + (name.length < 128 ? 1 : 4) + (value.length < 128 ? 1 : 4);
+    if (putAscii(out, first, name) && putAscii(out, first + name.length, value)) {
+      writeLength(out, writeLength(out, start, name.length), value.length);
+      this.#at = first + name.length + value.length;
+      return;
     }
     const encoding = bytes && isBytes(value) ? "latin1" : "utf8";
     const nameLength = Buffer.byteLength(name);
@@ -73,14 +70,17 @@ export class ParamsWriter {
   }
 }
 
-/** Writes characters up to `highest` as bytes; returns the offset behind them, or -1 when a higher one is found. */
-function ascii(out: Uint8Array, at: number, text: string, highest: number): number {
-  for (let i = 0; i < text.length; i++) {
+/** Writes a string; false when it was not ASCII, and what was written is of no use. */
+function putAscii(out: Buffer, at: number, text: string): boolean {
+  const length = text.length;
+  if (length > LOOP) return out.write(text, at, "utf8") === length;
+  let all = 0;
+  for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i);
-    if (code > highest) return -1;
-    out[at++] = code;
+    all |= code;
+    out[at + i] = code;
   }
-  return at;
+  return all < 128;
 }
 
 function isBytes(text: string): boolean {
