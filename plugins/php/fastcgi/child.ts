@@ -211,6 +211,13 @@ export class Child {
     this.#lost(reason, true);
   }
 
+  /** Closes the connection of a running request; its process ends by itself, or takes the next connection. */
+  hangUp(onFree: (() => void) | undefined): void {
+    if (this.connection?.sending) return this.kill("killed", onFree);
+    if (onFree !== undefined) this.#waiting.push(onFree);
+    this.#lost(undefined, false);
+  }
+
   /** Calls `onFree` when the place has a child again after the one of `life`, or that one is known to be gone. */
   whenFree(life: number, onFree: () => void): void {
     if (this.state === "gone" || this.life > life) onFree();

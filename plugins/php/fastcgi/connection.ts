@@ -44,6 +44,11 @@ export class Connection {
     return this.#state;
   }
 
+  /** Whether a part of the request's body is still to be sent: closing now would leave PHP with half of it. */
+  get sending(): boolean {
+    return this.#stdin?.complete === false;
+  }
+
   /** Requests sent so far. */
   get served(): number {
     return this.#served;

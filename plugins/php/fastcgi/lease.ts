@@ -61,6 +61,17 @@ export class Lease {
     if (this.#end(onFree)) this.#child.kill(reason, onFree);
   }
 
+  /**
+   * Closes the connection and leaves the process alone: nobody waits for the answer any more. PHP notices when it prints;
+   * a script that goes on in silence is the caller's to end, at its deadline. A process that has not got its whole request
+   * body is killed: it would take the close for the body's end, and run on half of it. The handler hears nothing more.
+   *
+   * @param onFree as in `done`: the successor's greeting is answered only when a process is free again
+   */
+  hangUp(onFree?: () => void): void {
+    if (this.#end(onFree)) this.#child.hangUp(onFree);
+  }
+
   /** Ends the lease; true when the child is still to be given back. */
   #end(onFree: (() => void) | undefined): boolean {
     if (this.#over) return false;

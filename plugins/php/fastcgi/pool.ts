@@ -36,7 +36,7 @@ export interface LeaseWaiter {
 export class ChildPool {
   readonly #options: PoolOptions;
   readonly #places = new Set<Child>();
-  /** Idle children, the last one used at the end. Never any while someone waits. */
+  /** Idle children, the one idle for longest first. Never any while someone waits. */
   readonly #idle: Child[] = [];
   readonly #waiters = new Set<LeaseWaiter>();
   readonly #restarts: Record<RestartReason, number> = { died: 0, killed: 0, max_requests: 0, timeout: 0 };
@@ -55,9 +55,12 @@ export class ChildPool {
     this.resize(this.#size);
   }
 
-  /** Lends the idle child that was used last, whose caches are warm; undefined when none is idle. */
+  /**
+   * Lends the child that has been idle for longest; undefined when none is idle. The one used last may still be at work:
+   * after `fastcgi_finish_request` (which Symfony and Laravel call for every response) the protocol does not tell.
+   */
   checkout(): Lease | undefined {
-    const child = this.#idle.pop();
+    const child = this.#idle.shift();
     return child === undefined ? undefined : lend(child);
   }
 

@@ -93,9 +93,9 @@ test("a connection stays with one child", async () => {
   expect(other.pid === lease.pid).toBe(false);
   lease.done();
   other.done();
-  const warm = await lend();
-  expect(warm.pid).toBe(other.pid);
-  warm.done();
+  const rested = await lend();
+  expect(rested.pid).toBe(lease.pid);
+  rested.done();
 });
 
 test("a pair of 60 KB arrives, the largest that fits too, one byte more is refused unwritten", async () => {

@@ -19,7 +19,7 @@ function waiter(): {
   return made;
 }
 
-test("one connection a child, and the child used last is lent first", async () => {
+test("one connection a child, and the child idle for longest is lent first", async () => {
   const { pool, connects } = await worldOf({ size: 3 });
   expect([pool.alive, pool.busy, connects]).toEqual([3, 0, 3]);
   const [a, b, c] = [pool.checkout()!, pool.checkout()!, pool.checkout()!];
@@ -27,7 +27,7 @@ test("one connection a child, and the child used last is lent first", async () =
   expect([pool.busy, pool.checkout()]).toEqual([3, undefined]);
   b.done();
   c.done();
-  expect(pool.checkout()!.pid).toBe(c.pid);
+  expect(pool.checkout()!.pid).toBe(b.pid);
   expect(pool.executions).toBe(2);
 });
 
@@ -358,4 +358,30 @@ test("a close that does not wait fails what runs", async () => {
   let free = 0;
   lease.done(() => free++);
   expect([free, world.pool.problem()]).toEqual([1, "The PHP pool is closed"]);
+});
+
+test("hanging up closes the connection, kills nobody, and frees the place when the successor is greeted", async () => {
+  const world = await worldOf({ size: 1 });
+  const lease = world.pool.checkout()!;
+  const answer = new Answer();
+  lease.send({ params: [] }, answer);
+  let free = 0;
+  lease.hangUp(() => free++);
+  lease.hangUp(() => free++);
+  expect([free, world.killed, answer.stdout, world.pool.busy]).toEqual([0, [], "", 0]);
+  await world.bringUp();
+  expect([free, world.pool.alive, world.pool.restarts.died, world.excess]).toEqual([1, 1, 0, 0]);
+});
+
+test("hanging up on a child that has not got its whole body kills it", async () => {
+  const world = await worldOf({ size: 1 });
+  const lease = world.pool.checkout()!;
+  const stream = new ReadableStream<Uint8Array>({ start: (c) => c.enqueue(new Uint8Array(10)) });
+  lease.send({ params: [], body: { length: 20, stream } }, new Answer());
+  await settle();
+  let free = 0;
+  lease.hangUp(() => free++);
+  expect(world.killed).toEqual([{ pid: lease.pid, reason: "killed" }]);
+  await world.bringUp();
+  expect(free).toBe(1);
 });

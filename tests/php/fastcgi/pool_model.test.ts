@@ -63,10 +63,11 @@ class Model {
     return () => void this.freed[index]!++;
   }
 
-  release(held: Held, how: "done" | "killed" | "timeout"): void {
+  release(held: Held, how: "done" | "killed" | "timeout" | "hang up"): void {
     this.held.splice(this.held.indexOf(held), 1);
     if (how === "done" && held.lease.alive) this.executions++;
     if (how === "done") held.lease.done(this.onFree());
+    else if (how === "hang up") held.lease.hangUp(this.onFree());
     else held.lease.kill(how, this.onFree());
   }
 
@@ -143,6 +144,10 @@ const steps: Record<string, (model: Model, at: number) => void> = {
   kill: (model, at) => {
     const one = pick(model.held, at);
     if (one !== undefined) model.release(one, at % 2 === 0 ? "killed" : "timeout");
+  },
+  hangUp: (model, at) => {
+    const one = pick(model.held, at);
+    if (one !== undefined) model.release(one, "hang up");
   },
   gone: ({ world }, at) => {
     const kill = pick(world.killed, at);
