@@ -1,0 +1,42 @@
+/**
+ * Remembers resolutions for a second.
+ *
+ * A resolution costs two `realpath` and one to three `stat` calls: 25 us on Bun and 40 to 80 us on Deno, on a machine
+ * where PHP answers in 100. Remembered, it costs the one `stat` that tells whether the public root is still the same
+ * folder, so that the first request after a deploy's flip sees the new release.
+ *
+ * @module
+ */
+import type { Resolution, Resolver } from "./resolve.ts";
+
+export interface CacheOptions {
+  /** What the public root is now (`folderIdentity`); undefined when it is missing. */
+  identity(): string | undefined;
+  /** Milliseconds on a monotonic clock. */
+  now(): number;
+  readonly ttlMs?: number;
+  /** Paths remembered; when there are more, all are forgotten. */
+  readonly max?: number;
+}
+
+/** Wraps a resolver. Redirects, which carry the query, are not remembered. */
+export function rememberResolutions(resolve: Resolver, options: CacheOptions): Resolver {
+  const { identity, now, ttlMs = 1000, max = 2048 } = options;
+  const known = new Map<string, { readonly until: number; readonly resolution: Resolution }>();
+  let root: string | undefined;
+  return (path, query) => {
+    const current = identity();
+    if (current !== root) {
+      known.clear();
+      root = current;
+    }
+    const time = now();
+    const hit = known.get(path);
+    if (hit !== undefined && time < hit.until) return hit.resolution;
+    const resolution = resolve(path, query);
+    if (resolution.kind === "redirect" || current === undefined) return resolution;
+    if (known.size >= max) known.clear();
+    known.set(path, { until: time + ttlMs, resolution });
+    return resolution;
+  };
+}
