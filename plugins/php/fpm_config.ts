@@ -119,7 +119,6 @@ function iniText(value: IniValue): string {
  * @throws `PHP_CONFIG` when the text has a line break or a NUL, which end a line whatever the quotes.
  */
 export function quoteIni(text: string, name: string): string {
-  // deno-lint-ignore no-control-regex -- these are what is looked for
   if (/[\0\r\n]/.test(text)) throw refused(name, "its value has a line break or a NUL in it");
   if (text === "") return '""';
   return text.replace(/'+|[^']+/g, (part) => part.startsWith("'") ? `"${part}"` : `'${part}'`);

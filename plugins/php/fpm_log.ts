@@ -43,7 +43,7 @@ const fromPool = /^\[pool [^\]]+\] child (\d+)(?:, script .*?)? (started|said in
 const ended = /^(?:with code (\d+)|on signal \d+ \((\w+)[^)]*\)).*? after ([\d.]+) seconds from start/s;
 const phpMessage = /^(?:NOTICE: )?PHP message: /;
 /** How PHP goes on in an error of several lines; anything else could be the script's own words. */
-const phpContinues = /^(?:Stack trace:|#\d+ |  thrown in |Next )/;
+const phpContinues = /^(?:Stack trace:|#\d+ | {2}thrown in |Next )/;
 
 /** Makes a parser of lines (without the line break). It keeps which child is in the middle of a PHP message. */
 export function fpmLineParser(): (line: string) => FpmLine | undefined {
@@ -84,7 +84,7 @@ export function fpmLineParser(): (line: string) => FpmLine | undefined {
 }
 
 /** Cuts chunks of bytes into lines; a line longer than `limit` characters is cut there. */
-export function lineSplitter(line: (text: string) => void, limit = 1 << 20): (chunk: Uint8Array) => void {
+export function lineSplitter(line: (text: string) => void, limit: number = 1 << 20): (chunk: Uint8Array) => void {
   const decoder = new TextDecoder();
   let rest = "";
   return (chunk) => {

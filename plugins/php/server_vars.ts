@@ -73,7 +73,6 @@ function hostName(host: string): string {
   return colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);
 }
 
-// deno-lint-ignore no-control-regex -- ASCII is what is meant
 const ascii = /^[\0-\x7f]*$/;
 
 function byteString(text: string): string {
