@@ -169,6 +169,18 @@ describe("bounds of the line", () => {
     expect(clock.live).toBe(0);
   });
 
+  test("those whose time ends at the same moment are refused in order of arrival", () => {
+    const { clock, log, come } = setup({ limit: 1, grace: 20 });
+    come("holder");
+    come("a", { deadline: 1 });
+    come("b");
+    for (const id of ["c", "d", "e"]) come(id, { deadline: 9 });
+    clock.advance(10);
+    come("f", { deadline: 20 });
+    clock.advance(10);
+    expect(log).toEqual(["a deadline", "c deadline", "d deadline", "e deadline", "b grace", "f deadline"]);
+  });
+
   test("a deadline that has passed is refused even when a permit is free", () => {
     const { gate, clock, come } = setup({ limit: 1 });
     clock.advance(10);
