@@ -1,4 +1,9 @@
-import { EXPIRES, type Node, SLOT } from "./queue_node.ts";
+import { EXPIRES, type Node, SEQ, SLOT } from "./queue_node.ts";
+
+/** Whether the wait of `a` ends before that of `b`; at the same moment, whoever came first. */
+export function endsBefore(a: Node, b: Node): boolean {
+  return a[EXPIRES]! < b[EXPIRES]! || (a[EXPIRES]! === b[EXPIRES]! && a[SEQ]! < b[SEQ]!);
+}
 
 /** A binary heap of waiters by deadline. Each knows its slot, so one in the middle is removed in O(log n). */
 export class DeadlineHeap {
@@ -27,7 +32,7 @@ export class DeadlineHeap {
     while (slot > 0) {
       const above = (slot - 1) >> 1;
       const parent = this.#nodes[above]!;
-      if (parent[EXPIRES]! <= node[EXPIRES]!) break;
+      if (!endsBefore(node, parent)) break;
       this.#put(parent, slot);
       slot = above;
     }
@@ -40,11 +45,11 @@ export class DeadlineHeap {
       let child = this.#nodes[below];
       if (child === undefined) break;
       const other = this.#nodes[below + 1];
-      if (other !== undefined && other[EXPIRES]! < child[EXPIRES]!) {
+      if (other !== undefined && endsBefore(other, child)) {
         child = other;
         below++;
       }
-      if (child[EXPIRES]! >= node[EXPIRES]!) break;
+      if (!endsBefore(child, node)) break;
       this.#put(child, slot);
       slot = below;
     }

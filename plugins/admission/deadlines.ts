@@ -1,6 +1,6 @@
 import { Alarm } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
-import { DeadlineHeap } from "./deadline_heap.ts";
+import { DeadlineHeap, endsBefore } from "./deadline_heap.ts";
 import type { Line } from "./line.ts";
 import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";
 
@@ -38,12 +38,12 @@ export class Deadlines {
     this.#heap.remove(node);
   }
 
-  /** A waiter whose time has passed at `now`, if there is one. */
+  /** The waiter whose time passed first, if any has at `now`; of those with the same time, whoever came first. */
   due(now: number): Node | undefined {
-    const first = this.#heap.first;
-    if (first !== undefined && first[EXPIRES]! <= now) return first;
+    const own = this.#heap.first;
     const head = this.#line.head;
-    return head !== undefined && head[EXPIRES]! <= now ? head : undefined;
+    const first = own !== undefined && head !== undefined && endsBefore(own, head) ? own : head;
+    return first !== undefined && first[EXPIRES]! <= now ? first : undefined;
   }
 
   /** What ended the wait of `node`. */

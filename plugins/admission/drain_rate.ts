@@ -11,7 +11,7 @@ export class DrainRate {
   #returned = 0;
   #elapsed = 0;
   #fresh = 0;
-  #since = Infinity;
+  #since = 0;
 
   /** Permits per ms; `Infinity` until there is something to tell from. A gate that gave nothing back counts as about to. */
   get perMs(): number {
@@ -23,20 +23,13 @@ export class DrainRate {
     this.#since = now;
   }
 
-  /** Nobody waits any more. */
-  pause(now: number): void {
-    this.settle(now);
-    this.#since = Infinity;
-  }
-
   /** Permits came back while somebody waited. */
   count(weight: number): void {
     this.#fresh += weight;
   }
 
-  /** Takes in what happened up to `now`. */
+  /** Takes in what happened up to `now`: while someone waits, or when the last has just left the line. */
   settle(now: number): void {
-    if (now <= this.#since) return;
     const elapsed = now - this.#since;
     const kept = Math.exp(-elapsed / memory);
     this.#returned = this.#returned * kept + this.#fresh;

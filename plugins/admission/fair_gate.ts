@@ -239,7 +239,7 @@ export class FairGate implements Gate {
   #unlink(node: Node, now: number): void {
     this.line.remove(node);
     this.#deadlines.forget(node);
-    if (this.line.head === undefined) this.#rate.pause(now);
+    if (this.line.head === undefined) this.#rate.settle(now);
   }
 
   /** Takes the waiter out of the line; its callback runs at the next delivery. */

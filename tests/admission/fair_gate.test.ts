@@ -169,6 +169,18 @@ describe("bounds of the line", () => {
     expect(clock.live).toBe(0);
   });
 
+  test("those whose time ends at the same moment are refused in order of arrival", () => {
+    const { clock, log, come } = setup({ limit: 1, grace: 20 });
+    come("holder");
+    come("a", { deadline: 1 });
+    come("b");
+    for (const id of ["c", "d", "e"]) come(id, { deadline: 9 });
+    clock.advance(10);
+    come("f", { deadline: 20 });
+    clock.advance(10);
+    expect(log).toEqual(["a deadline", "c deadline", "d deadline", "e deadline", "b grace", "f deadline"]);
+  });
+
   test("a deadline that has passed is refused even when a permit is free", () => {
     const { gate, clock, come } = setup({ limit: 1 });
     clock.advance(10);
@@ -333,6 +345,14 @@ describe("retryAfter", () => {
     expect(gate.retryAfter()).toBe(30);
   });
 
+  test("a gate that has given nothing back yet counts as about to give one", () => {
+    const { gate, clock, come } = setup({ limit: 1 });
+    for (let i = 0; i < 4; i++) come(i);
+    expect(gate.retryAfter()).toBe(1);
+    clock.advance(2000);
+    expect(gate.retryAfter()).toBe(8);
+  });
+
   test("idle time does not count as slow draining", () => {
     const { gate, clock, come } = setup({ limit: 1 });
     for (let round = 0; round < 10; round++) {
@@ -363,10 +383,27 @@ describe("a barging gate", () => {
     gate.leave();
     clock.advance(0);
     expect(log).toEqual(["b granted"]);
+    expect(gate.counts.overtakes).toBe(2);
     gate.leave();
     clock.advance(0);
     expect(log).toEqual(["b granted", "a granted"]);
     expect(gate.used).toBe(1);
+  });
+
+  test("wakes the next when the head that lost wants more than is left", () => {
+    const clock = new VirtualClock();
+    const log: string[] = [];
+    const gate = new BargingGate({ limit: 2, clock });
+    gate.tryEnter(2);
+    gate.enter(new Client(log, "heavy", { weight: 2 }));
+    gate.enter(new Client(log, "light"));
+    gate.leave(2);
+    expect(gate.tryEnter()).toBe(true);
+    clock.advance(0);
+    expect(log).toEqual(["light granted"]);
+    gate.leave(2);
+    clock.advance(0);
+    expect(log).toEqual(["light granted", "heavy granted"]);
   });
 
   test("expires in time though the line is out of order", () => {

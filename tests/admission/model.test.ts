@@ -111,8 +111,7 @@ class Player {
   #enter(weight: number, patience: number, then: readonly Op[]): void {
     if (weight > this.gate.limit) return;
     const id = this.#ids++;
-    // A fraction of its own, so that no two deadlines fall on the same moment.
-    const client: Client = new Client(this.log, id, { weight, deadline: this.#clock.time + patience + id / 65_536 });
+    const client: Client = new Client(this.log, id, { weight, deadline: this.#clock.time + patience });
     client.then = () => {
       remove(this.#waiting, client);
       if (this.log.at(-1) === `${id} granted`) this.#holding.push(client);
@@ -149,16 +148,20 @@ function same(Gate: GateClass, options: Setup, ops: readonly Op[]): void {
 describe("the gate against a naive model", () => {
   test("does and says the same, with weights, deadlines, resizes, drains and calls from inside callbacks", () => {
     fc.assert(
-      fc.property(setup, fc.array(op, { maxLength: 60 }), (options, ops) => same(FairGate, options, ops)),
-      { numRuns: 1500 },
+      fc.property(setup, fc.array(op, { maxLength: 80, size: "max" }), (options, ops) => same(FairGate, options, ops)),
+      { numRuns: 600 },
     );
   });
 
   for (const [name, Gate] of Object.entries(seededBugs)) {
     test(`tells the difference: ${name}`, () => {
       const found = fc.check(
-        fc.property(setup, fc.array(op, { minLength: 20, maxLength: 60 }), (options, ops) => same(Gate, options, ops)),
-        { numRuns: 1500, endOnFailure: true },
+        fc.property(
+          setup,
+          fc.array(op, { minLength: 20, maxLength: 60, size: "max" }),
+          (options, ops) => same(Gate, options, ops),
+        ),
+        { numRuns: 600, endOnFailure: true },
       );
       expect(found.failed).toBe(true);
     });

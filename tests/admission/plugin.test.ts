@@ -194,6 +194,17 @@ describe("onAdmit", () => {
   });
 });
 
+describe("onClose", () => {
+  test("turns away who still waits", async () => {
+    const { admit, gates, onClose } = await start();
+    gates.open("php", 1);
+    admit(new FakeExchange());
+    const waiting = admit(new FakeExchange());
+    await onClose();
+    expect((await waiting as Response).status).toBe(503);
+  });
+});
+
 describe("onDrain", () => {
   test("turns away waiters and newcomers, and ends when running work has", async () => {
     const { admit, gates, meter, onDrain } = await start();
