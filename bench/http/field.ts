@@ -6,6 +6,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import type { Arm, Running } from "./arms/arm.ts";
 import { type PhpFacts, phpFacts, resolveBinary } from "./identity.ts";
 import { PHP_INI, type SiteName, writeScripts } from "./pages.ts";
@@ -34,6 +35,7 @@ export class Field {
 
   constructor(o: FieldOptions) {
     this.#o = o;
+    if (!o.keep) process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true }));
     this.phpFpm = o.phpFpm === undefined ? resolveBinary("php-fpm8.2", "php-fpm") : resolveBinary(o.phpFpm);
   }
 
@@ -73,6 +75,5 @@ export class Field {
   async stop(): Promise<void> {
     for (const running of this.running.values()) await running.stop();
     if (this.#o.keep) this.#o.say(`configuration and logs: ${this.#dir}`);
-    else rmSync(this.#dir, { recursive: true, force: true });
   }
 }

@@ -11,6 +11,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { ratioChart } from "./chart.ts";
 import type { Report } from "./report_types.ts";
+import { type Cell, summarize } from "./summary.ts";
 import { fixed, markdownTable, ms, ratio } from "./table.ts";
 
 function facts(report: Report): string {
@@ -26,13 +27,18 @@ function facts(report: Report): string {
   ].join("\n");
 }
 
+/** Summed up afresh: JSON has no NaN, which is what a cell without a trusted window holds. */
+function cellsOf(report: Report): Cell[] {
+  return summarize(report.samples, report.control, report.children);
+}
+
 export function markdown(report: Report, image?: string): string {
   const parts: string[] = [facts(report)];
   parts.push(report.arms.map((arm) => `- \`${arm.name}\`: ${arm.about}.`).join("\n"));
   if (image !== undefined) parts.push(`![Throughput of every arm over that of ${report.control}](${image})`);
   const others = report.arms.filter((arm) => arm.name !== report.control);
   for (const page of report.pages) {
-    const cells = report.cells.filter((cell) => cell.page === page.name);
+    const cells = cellsOf(report).filter((cell) => cell.page === page.name);
     const compared = others.length > 0 ? ["req/s ratio", "p50 ratio", "p99 ratio"] : [];
     const head = [
       "clients",
@@ -55,7 +61,9 @@ export function markdown(report: Report, image?: string): string {
       fixed(cell.p99OverIdeal, 2),
       fixed(cell.serverCpuUs, 0),
       ...(compared.length > 0
-        ? [ratio(cell.throughputRatio), ratio(cell.p50Ratio), ratio(cell.p99Ratio)].map((text) => text || "1")
+        ? [ratio(cell.throughputRatio), ratio(cell.p50Ratio), ratio(cell.p99Ratio)].map((text) =>
+          text || (cell.arm === report.control ? "1" : "-")
+        )
         : []),
     ]);
     parts.push(`### ${page.name}: ${page.about}`, markdownTable(head, rows));
@@ -97,7 +105,7 @@ function main(): number {
     return 2;
   }
   const report = JSON.parse(readFileSync(file, "utf8")) as Report;
-  if (values.svg !== undefined) writeFileSync(values.svg, ratioChart(report.cells, report.control));
+  if (values.svg !== undefined) writeFileSync(values.svg, ratioChart(cellsOf(report), report.control));
   const image = values.image ?? (values.svg === undefined ? undefined : basename(values.svg));
   process.stdout.write(markdown(report, image));
   return 0;
