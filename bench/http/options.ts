@@ -25,6 +25,7 @@ export const USAGE: string = `bun bench/http/run.ts [options]
   --warmup N          warm-up before each window, whole seconds (default 1)
   --retries N         times an untrustworthy window is measured again (default 2)
   --max-foreign F     share of the machine others may use in a window (default 0.1)
+  --patience N        seconds to wait for a quiet machine before a window (default 30)
   --wordpress DIR     document root of a prepared WordPress, for the page "wordpress"
   --host NAME         Host header, when the site insists on one
   --php-fpm FILE      php-fpm binary of every arm (default php-fpm8.2, or php-fpm)
@@ -44,6 +45,7 @@ export interface Options {
   readonly warmup: number;
   readonly retries: number;
   readonly maxForeign: number;
+  readonly patience: number;
   readonly wordpress: string | undefined;
   readonly host: string | undefined;
   /** Looked for on PATH when absent. */
@@ -83,6 +85,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       warmup: { type: "string", default: "1" },
       retries: { type: "string", default: "2" },
       "max-foreign": { type: "string", default: "0.1" },
+      patience: { type: "string", default: "30" },
       wordpress: { type: "string" },
       host: { type: "string" },
       "php-fpm": { type: "string" },
@@ -108,6 +111,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     warmup: number("warmup", values.warmup),
     retries: number("retries", values.retries, { least: 0 }),
     maxForeign: number("max-foreign", values["max-foreign"], { least: 0, whole: false }),
+    patience: number("patience", values.patience, { least: 0 }),
     wordpress: values.wordpress === undefined ? undefined : resolve(values.wordpress),
     host: values.host,
     phpFpm: values["php-fpm"],

@@ -14,7 +14,7 @@ import type { Page } from "./pages.ts";
 import type { Report } from "./report_types.ts";
 import { order, type Sample, summarize } from "./summary.ts";
 import { HEAD, ms, row, table } from "./table.ts";
-import { calmLimit, measure } from "./window.ts";
+import { calmLimit, measure, quiet } from "./window.ts";
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -28,8 +28,10 @@ async function trusted(
   round: number,
 ): Promise<Sample> {
   const running = field.get(arm, page.site);
+  await quiet(o.maxForeign, o.patience);
   const calmMs = await calmLimit({ port: running.port, path: page.path, host: o.host });
   for (let attempt = 0;; attempt++) {
+    if (attempt > 0) await quiet(o.maxForeign, o.patience);
     const result = await measure(running, page, clients, {
       seconds: o.seconds,
       warmupSeconds: o.warmup,

@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Running } from "./arms/arm.ts";
 import { latencyStats, little, plausible } from "./histogram.ts";
 import { checkIdentity } from "./identity.ts";
@@ -133,4 +134,14 @@ export async function calmLimit(target: Target): Promise<number> {
   for (let i = 0; i < 30; i++) seen.push((await probe(target)).ms);
   seen.sort((a, b) => a - b);
   return (seen[15] as number) * 2 + 1;
+}
+
+/** Waits until, for 300 ms, no more than `maxForeign` of the machine is used, but no longer than `seconds`. */
+export async function quiet(maxForeign: number, seconds: number): Promise<void> {
+  for (const end = performance.now() + seconds * 1000; performance.now() < end;) {
+    const before = machineTicks();
+    await sleep(300);
+    const after = machineTicks();
+    if (after.busy - before.busy <= maxForeign * (after.total - before.total)) return;
+  }
 }
