@@ -35,7 +35,9 @@ export class Field {
 
   constructor(o: FieldOptions) {
     this.#o = o;
-    if (!o.keep) process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true }));
+    if (!o.keep) {
+      process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
+    }
     this.phpFpm = o.phpFpm === undefined ? resolveBinary("php-fpm8.2", "php-fpm") : resolveBinary(o.phpFpm);
   }
 
