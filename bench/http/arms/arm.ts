@@ -1,0 +1,46 @@
+/**
+ * An arm: one server with a PHP of its own, ready to be measured.
+ *
+ * @module
+ */
+import type { SiteName } from "../pages.ts";
+
+export interface ArmOptions {
+  readonly site: SiteName;
+  /** The folder that is served. */
+  readonly publicDir: string;
+  /** An empty folder for this arm's configuration, sockets and logs. */
+  readonly dir: string;
+  /** PHP children: the same for every arm. */
+  readonly children: number;
+  /** The php-fpm binary: the same for every arm. */
+  readonly phpFpm: string;
+  /** Environment that makes every PHP read the same php.ini. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where `mod.ts`, `node_modules` and `dist` of the Fairlead under test are. */
+  readonly fairleadRoot: string;
+  /** Appended to the configuration of every Fairlead arm. */
+  readonly fairleadToml: string;
+}
+
+export interface Running {
+  readonly port: number;
+  /** The process that owns the listener, or the parent of those who do. */
+  readonly pid: number;
+  /** What `/proc/<pid>/exe` must be. */
+  readonly executable: string;
+  /** Roots of every process of this arm. */
+  readonly roots: readonly number[];
+  /** The port whose `/-/whoami` must name `pid`, for servers that have one. */
+  readonly adminPort?: number;
+  readonly command: readonly string[];
+  /** Configuration files by name, for the record. */
+  readonly config: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+export interface Arm {
+  readonly name: string;
+  readonly about: string;
+  start(options: ArmOptions): Promise<Running>;
+}

@@ -1,0 +1,50 @@
+/**
+ * What was measured on what.
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { availableParallelism, cpus, release, totalmem } from "node:os";
+import { resolveBinary } from "./identity.ts";
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly system: string;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** The first line of output that holds a version number. */
+function version(command: string, ...args: string[]): string {
+  const run = spawnSync(command, args, { encoding: "utf8" });
+  const line = `${run.stdout ?? ""}\n${run.stderr ?? ""}`.split("\n").find((text) => /\d+\.\d+/.test(text));
+  return line?.trim() ?? "not found";
+}
+
+function osName(): string {
+  try {
+    return /^PRETTY_NAME="?([^"\n]+)/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "Linux";
+  } catch {
+    return "Linux";
+  }
+}
+
+export function machine(phpFpm: string, fairleadRoot: string): Machine {
+  return {
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    system: osName(),
+    versions: {
+      php: version(resolveBinary(phpFpm), "-v"),
+      nginx: version("nginx", "-v"),
+      wrk: version("wrk", "-v"),
+      bun: version(`${fairleadRoot}/node_modules/.bin/bun`, "--version"),
+      deno: version(`${fairleadRoot}/node_modules/.bin/deno`, "--version"),
+    },
+  };
+}
