@@ -174,17 +174,25 @@ function launch(command: Command, dir: RuntimeDir, options: FpmOptions): Promise
     let over = false;
     const ended = new Promise<string>((done) => {
       const end = (how: string) => {
-        over = true;
-        if (child.pid !== undefined) signal(-child.pid, "SIGKILL");
         const said = words.filter((word) => word !== "FPM initialization failed");
         done(said.length > 0 ? `${said.join("; ")} (${how})` : how);
       };
-      child.once("error", (error) => end(`it does not run: ${error.message}`));
-      // Its children hold stderr too, so a killed master is told by "exit"; its last words come right behind.
-      child.once(
-        "exit",
-        (code, name) => setImmediate(() => end(name ? `ended by ${name}` : `ended with code ${code}`)),
-      );
+      child.once("error", (error) => {
+        over = true;
+        end(`it does not run: ${error.message}`);
+      });
+      child.once("exit", (code, name) => {
+        over = true;
+        // Its children hold stderr too. Once they are gone it closes, and the last words are in; a program that PHP
+        // started and that left the group may keep it open.
+        if (child.pid !== undefined) signal(-child.pid, "SIGKILL");
+        const late = setTimeout(close, 500);
+        child.once("close", close);
+        function close(): void {
+          clearTimeout(late);
+          end(name ? `ended by ${name}` : `ended with code ${code}`);
+        }
+      });
     });
     let timedOut = false;
     const timer = setTimeout(() => {
