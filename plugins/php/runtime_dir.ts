@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -28,7 +29,7 @@ export interface RuntimeDir {
 export function makeRuntimeDir(asRoot: boolean, parent: string = tmpdir()): RuntimeDir {
   let path: string;
   try {
-    path = mkdtempSync(join(parent, "fairlead-fpm-"));
+    path = mkdtempSync(join(parent, `fairlead-fpm-${process.pid}-`));
   } catch (cause) {
     throw new CoreError("PHP_START", `Cannot make a private folder in ${parent}: ${String(cause)}`, { cause });
   }
@@ -56,6 +57,50 @@ export function makeRuntimeDir(asRoot: boolean, parent: string = tmpdir()): Runt
     throw error;
   }
   return dir;
+}
+
+/**
+ * Removes the folders of servers that were killed: ours by owner, named for a process that is gone, older than a minute,
+ * and with nobody on their socket (a server in another container may share the parent). Never rejects.
+ */
+export async function removeStaleDirs(parent: string = tmpdir(), now: number = Date.now()): Promise<void> {
+  let names: readonly string[] = [];
+  try {
+    names = readdirSync(parent);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const pid = Number(/^fairlead-fpm-(\d+)-\w+$/.exec(name)?.[1] ?? NaN);
+    const path = join(parent, name);
+    try {
+      if (!(pid > 0) || running(pid)) continue;
+      const stat = lstatSync(path);
+      if (!stat.isDirectory() || stat.uid !== process.getuid?.() || now - stat.mtimeMs < 60_000) continue;
+      if (!await answers(join(path, "fpm.sock"))) rmSync(path, { recursive: true, force: true });
+    } catch {
+      continue;
+    }
+  }
+}
+
+function running(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
+
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(socketPath);
+    socket.once("connect", () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.once("error", () => done(false));
+  });
 }
 
 /** The user and group a pool runs as when the server is root: www-data where it exists, else nobody. */

@@ -3,11 +3,13 @@ import { spawn } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { findPhpFpm, type PhpFpm } from "../../plugins/php/find.ts";
 import { type FpmEvent, type FpmMaster, type FpmOptions, startFpm } from "../../plugins/php/master.ts";
 import { parentOf, tiedToUs } from "../../plugins/php/processes.ts";
-import { isRoot, makeRuntimeDir, poolUser } from "../../plugins/php/runtime_dir.ts";
+import { isRoot, makeRuntimeDir, poolUser, removeStaleDirs } from "../../plugins/php/runtime_dir.ts";
 import { type Answer, askFpm, getVars } from "./support/fcgi_once.ts";
 
 let dir: string;
@@ -337,6 +339,28 @@ describe("poolUser", () => {
     expect(poolUser("root:x:0\nwww-data:x:33\n", "www-data:x:33:\n")).toEqual({ user: "www-data", group: "www-data" });
     expect(poolUser("root:x:0\nnot-www-data:x:33\n", "nogroup:x:1:\n")).toEqual({ user: "nobody", group: "nogroup" });
     expect(poolUser("", "nobody:x:1:\n")).toEqual({ user: "nobody", group: "nobody" });
+  });
+});
+
+describe("removeStaleDirs", () => {
+  test("removes what a killed server left, and nothing of one that lives", async () => {
+    const master = await start();
+    const dead = spawn("true");
+    await new Promise((done) => dead.once("exit", done));
+    const stale = join(dir, `fairlead-fpm-${dead.pid}-abc`);
+    const kept = [`fairlead-fpm-${process.pid}-abc`, `fairlead-fpm-${dead.pid}-..x`, "fairlead-fpm-x", "other"];
+    const used = join(dir, `fairlead-fpm-${dead.pid}-used`);
+    for (const path of [stale, used, ...kept.map((name) => join(dir, name))]) mkdirSync(path);
+    writeFileSync(join(stale, "fpm.conf"), "");
+    symlinkSync(master.socket, join(used, "fpm.sock"));
+    symlinkSync(master.runtimeDir, join(dir, `fairlead-fpm-${dead.pid}-link`));
+    const before = readdirSync(dir).length;
+    await removeStaleDirs(dir);
+    expect(readdirSync(dir).length).toBe(before);
+    await removeStaleDirs(dir, Date.now() + 61_000);
+    expect(existsSync(stale)).toBe(false);
+    expect(readdirSync(dir).length).toBe(before - 1);
+    expect(await childPid(master)).toBeGreaterThan(1);
   });
 });
 
