@@ -118,7 +118,8 @@ function copyTree(from, to, root) {
     let source = join(from, entry.name);
     if (entry.isSymbolicLink()) {
       const link = readlinkSync(source);
-      source = follow(source, root) ?? (link.startsWith("/etc/ssl/") && existsSync(link) ? realpathSync(link) : undefined);
+      source = follow(source, root) ??
+        (link.startsWith("/etc/ssl/") && existsSync(link) ? realpathSync(link) : undefined);
       if (source === undefined) {
         console.warn(`Left out ${target}: it links to ${link}, which no package here holds`);
         continue;
@@ -232,7 +233,8 @@ function main() {
   if (!existsSync(config)) writeFileSync(config, wpConfig(options), { mode: 0o640 });
   giveToPhp(options.user, config, join(publicRoot, "wp-content/uploads"));
   const made = createDatabase(options);
-  const version = /\$wp_version = '([^']+)'/.exec(readFileSync(join(publicRoot, "wp-includes/version.php"), "utf8"))?.[1];
+  const version = /\$wp_version = '([^']+)'/.exec(readFileSync(join(publicRoot, "wp-includes/version.php"), "utf8"))
+    ?.[1];
   console.log(`WordPress ${version} is in ${publicRoot}${made ? `; its database is ${options["db-name"]}` : ""}`);
 }
 

@@ -5,7 +5,16 @@
  * @module
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ask, RawClient, type RawResponse } from "../support/raw_http.ts";
@@ -22,8 +31,11 @@ const SOURCE = "SOURCE-MARKER";
 const RAN = "RAN-" + "MARKER";
 
 /** Says which script ran and with what, and notes it in a log. `RAN-` and `MARKER` never stand together in a source. */
-const script = (name: string, forbidden = false) => `<?php /* ${SOURCE} */
-file_put_contents(__DIR__ . '/${name.includes("/") ? "../" : ""}../ran.log', ($_SERVER['REQUEST_METHOD'] ?? '') . ' ' . ($_SERVER['REQUEST_URI'] ?? '') . "\\n", FILE_APPEND);
+const script = (name: string, forbidden = false) =>
+  `<?php /* ${SOURCE} */
+file_put_contents(__DIR__ . '/${
+    name.includes("/") ? "../" : ""
+  }../ran.log', ($_SERVER['REQUEST_METHOD'] ?? '') . ' ' . ($_SERVER['REQUEST_URI'] ?? '') . "\\n", FILE_APPEND);
 ${name === "index.php" ? "if (strtok($_SERVER['REQUEST_URI'], '?') !== '/') http_response_code(404);" : ""}
 ${forbidden ? "echo 'RAN-' . 'MARKER';" : ""}
 header('X-Script: ${name}');
@@ -65,7 +77,9 @@ function prepare(dir: string): void {
 }
 
 const get = (target: string, ...headers: string[]) =>
-  `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers.map((line) => `${line}\r\n`).join("")}Connection: close\r\n\r\n`;
+  `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${
+    headers.map((line) => `${line}\r\n`).join("")
+  }Connection: close\r\n\r\n`;
 
 const refused = [400, 403, 404];
 
@@ -214,34 +228,152 @@ const smuggling: readonly Row[] = [
     status: [400],
     closes: true,
   },
-  { name: "two Content-Lengths that differ", send: post(`Content-Length: 0\r\nContent-Length: ${hidden.length}\r\n`, hidden), status: [400], closes: true },
-  { name: "the same, longer first", send: post(`Content-Length: ${hidden.length}\r\nContent-Length: 0\r\n`, hidden), status: [400], closes: true },
-  { name: "a list of Content-Lengths", send: post(`Content-Length: 0, ${hidden.length}\r\n`, hidden), status: [400], closes: true },
-  { name: "a space before the colon", send: post("Transfer-Encoding : chunked\r\n", `0\r\n\r\n${hidden}`), status: [400], closes: true },
-  { name: "Content-Length with a space before the colon", send: post(`Content-Length : ${hidden.length}\r\n`, hidden), status: [400], closes: true },
-  { name: "xchunked", send: post("Transfer-Encoding: xchunked\r\n", `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "chunked twice", send: post("Transfer-Encoding: chunked, chunked\r\n", `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "chunked is not last", send: post("Transfer-Encoding: chunked, identity\r\n", `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "two Transfer-Encodings", send: post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked, x\r\n", `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "chunked behind a vertical tab", send: post("Transfer-Encoding: \x0bchunked\r\n", `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "chunked in quotes", send: post('Transfer-Encoding: "chunked"\r\n', `0\r\n\r\n${hidden}`), status: [400, 501], closes: true },
-  { name: "a folded header", send: post("X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n", hidden.replace("hidden", "next")), status: [400, 200] },
-  { name: "a chunk size that is no number", send: post("Transfer-Encoding: chunked\r\n", `zz\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "a chunk size with a sign", send: post("Transfer-Encoding: chunked\r\n", `+0\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "a negative chunk size", send: post("Transfer-Encoding: chunked\r\n", `-1\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "a chunk size in 0x", send: post("Transfer-Encoding: chunked\r\n", `0x0\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "a chunk size past 2^64", send: post("Transfer-Encoding: chunked\r\n", `10000000000000000\r\nab\r\n0\r\n\r\n${hidden}`), status: [400, 413, "close"], closes: true },
-  { name: "a chunk size past 2^32", send: post("Transfer-Encoding: chunked\r\n", `100000000\r\nab\r\n0\r\n\r\n${hidden}`), status: [400, 413, "close"], closes: true },
-  { name: "a chunk longer than its size", send: post("Transfer-Encoding: chunked\r\n", `1\r\nabcdef\r\n0\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "a chunk without its line end", send: post("Transfer-Encoding: chunked\r\n", `3\r\nabc0\r\n\r\n${hidden}`), status: [400, "close"], closes: true },
-  { name: "an endless chunk extension", send: post("Transfer-Encoding: chunked\r\n", `1;${"x".repeat(200_000)}\r\na\r\n0\r\n\r\n`), status: [200, 400, 413, 431, "close"] },
-  { name: "Content-Length with a sign", send: post(`Content-Length: +${hidden.length}\r\n`, hidden), status: [400], closes: true },
+  {
+    name: "two Content-Lengths that differ",
+    send: post(`Content-Length: 0\r\nContent-Length: ${hidden.length}\r\n`, hidden),
+    status: [400],
+    closes: true,
+  },
+  {
+    name: "the same, longer first",
+    send: post(`Content-Length: ${hidden.length}\r\nContent-Length: 0\r\n`, hidden),
+    status: [400],
+    closes: true,
+  },
+  {
+    name: "a list of Content-Lengths",
+    send: post(`Content-Length: 0, ${hidden.length}\r\n`, hidden),
+    status: [400],
+    closes: true,
+  },
+  {
+    name: "a space before the colon",
+    send: post("Transfer-Encoding : chunked\r\n", `0\r\n\r\n${hidden}`),
+    status: [400],
+    closes: true,
+  },
+  {
+    name: "Content-Length with a space before the colon",
+    send: post(`Content-Length : ${hidden.length}\r\n`, hidden),
+    status: [400],
+    closes: true,
+  },
+  {
+    name: "xchunked",
+    send: post("Transfer-Encoding: xchunked\r\n", `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "chunked twice",
+    send: post("Transfer-Encoding: chunked, chunked\r\n", `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "chunked is not last",
+    send: post("Transfer-Encoding: chunked, identity\r\n", `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "two Transfer-Encodings",
+    send: post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked, x\r\n", `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "chunked behind a vertical tab",
+    send: post("Transfer-Encoding: \x0bchunked\r\n", `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "chunked in quotes",
+    send: post('Transfer-Encoding: "chunked"\r\n', `0\r\n\r\n${hidden}`),
+    status: [400, 501],
+    closes: true,
+  },
+  {
+    name: "a folded header",
+    send: post("X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n", hidden.replace("hidden", "next")),
+    status: [400, 200],
+  },
+  {
+    name: "a chunk size that is no number",
+    send: post("Transfer-Encoding: chunked\r\n", `zz\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk size with a sign",
+    send: post("Transfer-Encoding: chunked\r\n", `+0\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "a negative chunk size",
+    send: post("Transfer-Encoding: chunked\r\n", `-1\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk size in 0x",
+    send: post("Transfer-Encoding: chunked\r\n", `0x0\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk size past 2^64",
+    send: post("Transfer-Encoding: chunked\r\n", `10000000000000000\r\nab\r\n0\r\n\r\n${hidden}`),
+    status: [400, 413, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk size past 2^32",
+    send: post("Transfer-Encoding: chunked\r\n", `100000000\r\nab\r\n0\r\n\r\n${hidden}`),
+    status: [400, 413, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk longer than its size",
+    send: post("Transfer-Encoding: chunked\r\n", `1\r\nabcdef\r\n0\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "a chunk without its line end",
+    send: post("Transfer-Encoding: chunked\r\n", `3\r\nabc0\r\n\r\n${hidden}`),
+    status: [400, "close"],
+    closes: true,
+  },
+  {
+    name: "an endless chunk extension",
+    send: post("Transfer-Encoding: chunked\r\n", `1;${"x".repeat(200_000)}\r\na\r\n0\r\n\r\n`),
+    status: [200, 400, 413, 431, "close"],
+  },
+  {
+    name: "Content-Length with a sign",
+    send: post(`Content-Length: +${hidden.length}\r\n`, hidden),
+    status: [400],
+    closes: true,
+  },
   { name: "a negative Content-Length", send: post("Content-Length: -1\r\n", hidden), status: [400], closes: true },
   { name: "Content-Length in hex", send: post("Content-Length: 0x10\r\n", hidden), status: [400], closes: true },
   { name: "Content-Length with a tail", send: post("Content-Length: 0 0\r\n", hidden), status: [400], closes: true },
-  { name: "Content-Length past 2^64", send: post(`Content-Length: 18446744073709551616\r\n`, hidden), status: [400, 413], closes: true },
+  {
+    name: "Content-Length past 2^64",
+    send: post(`Content-Length: 18446744073709551616\r\n`, hidden),
+    status: [400, 413],
+    closes: true,
+  },
   { name: "an empty Content-Length", send: post("Content-Length: \r\n", hidden), status: [400], closes: true },
-  { name: "chunked on HTTP/1.0", send: post("Transfer-Encoding: chunked\r\n", `0\r\n\r\n${hidden}`).replace("HTTP/1.1", "HTTP/1.0"), status: [200, 400, 501, 505], closes: true },
+  {
+    name: "chunked on HTTP/1.0",
+    send: post("Transfer-Encoding: chunked\r\n", `0\r\n\r\n${hidden}`).replace("HTTP/1.1", "HTTP/1.0"),
+    status: [200, 400, 501, 505],
+    closes: true,
+  },
 ];
 
 const grammar: readonly Row[] = [
@@ -255,29 +387,90 @@ const grammar: readonly Row[] = [
   { name: "a NUL in a header", send: "GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", status: [400, "close"] },
   { name: "a bare CR in a header", send: "GET / HTTP/1.1\r\nHost: a\r\nX: a\rY: b\r\n\r\n", status: [400, "close"] },
   { name: "an empty header name", send: "GET / HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n", status: [400, "close"] },
-  { name: "a header line without a colon", send: "GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", status: [400, "close"] },
+  {
+    name: "a header line without a colon",
+    send: "GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n",
+    status: [400, "close"],
+  },
   { name: "a space in a header name", send: "GET / HTTP/1.1\r\nHost: a\r\nX Y: b\r\n\r\n", status: [400, "close"] },
   { name: "a space in the target", send: "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", status: [400, "close"] },
   { name: "a target without a slash", send: "GET hello.txt HTTP/1.1\r\nHost: a\r\n\r\n", status: [400, "close"] },
   { name: "no TLS here", send: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", status: [400, "close"] },
-  { name: "CONNECT", send: "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", status: [400, 404, 405, 501, "close"] },
-  { name: "TRACE shows no header back", send: get("/", "X-Private: p").replace("GET", "TRACE"), status: [400, 404, 405, 501, 200], also: (response) => expect(response?.text().startsWith("TRACE /")).toBe(false) },
+  {
+    name: "CONNECT",
+    send: "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
+    status: [400, 404, 405, 501, "close"],
+  },
+  {
+    name: "TRACE shows no header back",
+    send: get("/", "X-Private: p").replace("GET", "TRACE"),
+    status: [400, 404, 405, 501, 200],
+    also: (response) => expect(response?.text().startsWith("TRACE /")).toBe(false),
+  },
   { name: "bytes that are no UTF-8", send: get("/%ff%fe"), status: [400, 404] },
   { name: "half an escape", send: get("/a%2"), status: [400, 404] },
   { name: "an escape that is none", send: get("/a%zz"), status: [400, 404] },
   { name: "a request line of 20 KB", send: get(`/${"a".repeat(20_000)}`), status: [404, 414, 431, 400] },
-  { name: "a request line of 100 KB", send: get(`/${"a".repeat(100_000)}`), status: [400, 414, 431, "close"], closes: true },
+  {
+    name: "a request line of 100 KB",
+    send: get(`/${"a".repeat(100_000)}`),
+    status: [400, 414, 431, "close"],
+    closes: true,
+  },
 ];
 
 const sizes: readonly Row[] = [
-  { name: "a header of 20 KB passes", send: get("/app.php", `Cookie: ${"c".repeat(20_000)}`), status: [200], also: (response) => expect(response?.text()).toContain("c".repeat(20_000)) },
-  { name: "a header of 70 KB does not", send: get("/app.php", `Cookie: ${"c".repeat(70_000)}`), status: [431, 400], closes: true },
-  { name: "headers of 300 KB in all", send: get("/app.php", ...Array.from({ length: 300 }, (_, index) => `X-${index}: ${"v".repeat(1000)}`)), status: [431, 400], closes: true },
-  { name: "10,000 headers", send: get("/app.php", ...Array.from({ length: 10_000 }, (_, index) => `X${index}: v`)), status: [431, 400], closes: true },
-  { name: "a body announced too big is refused before it comes", send: post("Content-Length: 10485761\r\n"), status: [413], closes: true },
-  { name: "a body that grows too big", send: [post("Transfer-Encoding: chunked\r\n"), ...Array.from({ length: 12 }, () => `100000\r\n${"b".repeat(0x100000)}\r\n`), "0\r\n\r\n"], status: [413, "close"], closes: true },
-  { name: "100-continue for a body too big", send: post("Content-Length: 99999999\r\nExpect: 100-continue\r\n"), status: [413, 417], closes: true },
-  { name: "an unknown expectation", send: post("Content-Length: 0\r\nExpect: tea\r\nConnection: close\r\n"), status: [200, 417] },
+  {
+    name: "a header of 20 KB passes",
+    send: get("/app.php", `Cookie: ${"c".repeat(20_000)}`),
+    status: [200],
+    also: (response) => expect(response?.text()).toContain("c".repeat(20_000)),
+  },
+  {
+    name: "a header of 70 KB does not",
+    send: get("/app.php", `Cookie: ${"c".repeat(70_000)}`),
+    status: [431, 400],
+    closes: true,
+  },
+  {
+    name: "headers of 300 KB in all",
+    send: get("/app.php", ...Array.from({ length: 300 }, (_, index) => `X-${index}: ${"v".repeat(1000)}`)),
+    status: [431, 400],
+    closes: true,
+  },
+  {
+    name: "10,000 headers",
+    send: get("/app.php", ...Array.from({ length: 10_000 }, (_, index) => `X${index}: v`)),
+    status: [431, 400],
+    closes: true,
+  },
+  {
+    name: "a body announced too big is refused before it comes",
+    send: post("Content-Length: 10485761\r\n"),
+    status: [413],
+    closes: true,
+  },
+  {
+    name: "a body that grows too big",
+    send: [
+      post("Transfer-Encoding: chunked\r\n"),
+      ...Array.from({ length: 12 }, () => `100000\r\n${"b".repeat(0x100000)}\r\n`),
+      "0\r\n\r\n",
+    ],
+    status: [413, "close"],
+    closes: true,
+  },
+  {
+    name: "100-continue for a body too big",
+    send: post("Content-Length: 99999999\r\nExpect: 100-continue\r\n"),
+    status: [413, 417],
+    closes: true,
+  },
+  {
+    name: "an unknown expectation",
+    send: post("Content-Length: 0\r\nExpect: tea\r\nConnection: close\r\n"),
+    status: [200, 417],
+  },
 ];
 
 interface Seen {
@@ -297,7 +490,11 @@ for (const host of hosts()) {
       server = await startServer({
         host,
         dir,
-        config: { server: { max_body: "10MB", max_header: "32KB", timeout: "5s" }, php: { concurrency: 2 }, log: { access: "off" } },
+        config: {
+          server: { max_body: "10MB", max_header: "32KB", timeout: "5s" },
+          php: { concurrency: 2 },
+          log: { access: "off" },
+        },
       });
     });
 
@@ -310,7 +507,9 @@ for (const host of hosts()) {
 
     function showsNothing(response: RawResponse | undefined): void {
       const everything = `${response?.headers.map((header) => header.join(": ")).join("\n")}\n${response?.text()}`;
-      const shown = [SECRET, SOURCE, RAN, "root:x:0:0", "<?php", "Index of"].filter((mark) => everything.includes(mark));
+      const shown = [SECRET, SOURCE, RAN, "root:x:0:0", "<?php", "Index of"].filter((mark) =>
+        everything.includes(mark)
+      );
       expect(shown).toEqual([]);
     }
 
@@ -377,7 +576,10 @@ for (const host of hosts()) {
       test("a chunked body reaches PHP whole, with its length", async () => {
         const response = await ask(
           server.port,
-          post("Transfer-Encoding: chunked\r\nConnection: close\r\n", "5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nX-Trailer: t\r\n\r\n"),
+          post(
+            "Transfer-Encoding: chunked\r\nConnection: close\r\n",
+            "5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nX-Trailer: t\r\n\r\n",
+          ),
         );
         const seen = JSON.parse(response!.text()) as Seen;
         expect([seen.body, seen.server["CONTENT_LENGTH"]]).toEqual(["hello world", "11"]);
@@ -440,13 +642,21 @@ for (const host of hosts()) {
       });
 
       test("a client cannot set PHP's own variables", async () => {
-        const seen = await told("PHP_VALUE: auto_prepend_file=/etc/passwd", "Script-Filename: /etc/passwd", "Https: on");
+        const seen = await told(
+          "PHP_VALUE: auto_prepend_file=/etc/passwd",
+          "Script-Filename: /etc/passwd",
+          "Https: on",
+        );
         expect([seen["PHP_VALUE"], seen["HTTPS"]]).toEqual([undefined, undefined]);
         expect(seen["SCRIPT_FILENAME"]).toMatch(/\/public\/app\.php$/);
       });
 
       test("an untrusted client does not choose its address or the scheme", async () => {
-        const seen = await told("X-Forwarded-For: 1.1.1.1", "X-Forwarded-Proto: https", "Forwarded: for=1.1.1.1;proto=https");
+        const seen = await told(
+          "X-Forwarded-For: 1.1.1.1",
+          "X-Forwarded-Proto: https",
+          "Forwarded: for=1.1.1.1;proto=https",
+        );
         expect([seen["REMOTE_ADDR"], seen["HTTPS"]]).toEqual(["127.0.0.1", undefined]);
       });
 
@@ -456,7 +666,10 @@ for (const host of hosts()) {
       });
 
       test("an absolute target is the path within it, and its host wins", async () => {
-        const response = await ask(server.port, "GET http://inside.example/app.php?q HTTP/1.1\r\nHost: outside.example\r\nConnection: close\r\n\r\n");
+        const response = await ask(
+          server.port,
+          "GET http://inside.example/app.php?q HTTP/1.1\r\nHost: outside.example\r\nConnection: close\r\n\r\n",
+        );
         if (response?.status === 400) return;
         const seen = JSON.parse(response!.text()) as Seen;
         expect(seen.server["HTTP_HOST"]).toMatch(/^inside\.example/);

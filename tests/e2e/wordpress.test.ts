@@ -46,7 +46,11 @@ function noisePng(side: number): Uint8Array<ArrayBuffer> {
     return index % (side + 1) === 0 ? 0 : seed >>> 24;
   });
   const signature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
-  const parts = [chunk("IHDR", new Uint8Array(header.buffer)), chunk("IDAT", deflateSync(pixels)), chunk("IEND", new Uint8Array())];
+  const parts = [
+    chunk("IHDR", new Uint8Array(header.buffer)),
+    chunk("IDAT", deflateSync(pixels)),
+    chunk("IEND", new Uint8Array()),
+  ];
   return new Uint8Array([...signature, ...parts.flatMap((part) => [...part])]);
 }
 
@@ -63,7 +67,9 @@ function crc32(bytes: Uint8Array): number {
 function field(html: string, name: string): string {
   const tag = new RegExp(`<input[^>]*\\bname=["']${name}["'][^>]*>`).exec(html)?.[0] ?? "";
   const value = /\bvalue=["']([^"']*)["']/.exec(tag)?.[1];
-  if (value === undefined) throw new Error(`No field ${name} in a page titled ${/<title>(.*?)<\/title>/.exec(html)?.[1]}`);
+  if (value === undefined) {
+    throw new Error(`No field ${name} in a page titled ${/<title>(.*?)<\/title>/.exec(html)?.[1]}`);
+  }
   return value;
 }
 
@@ -240,7 +246,13 @@ for (const host of hosts()) {
     });
 
     test("scripts and styles of the package's links are real files", async () => {
-      for (const path of ["/wp-includes/js/underscore.min.js", "/wp-includes/js/jquery/jquery.min.js", "/wp-includes/css/dashicons.min.css"]) {
+      for (
+        const path of [
+          "/wp-includes/js/underscore.min.js",
+          "/wp-includes/js/jquery/jquery.min.js",
+          "/wp-includes/css/dashicons.min.css",
+        ]
+      ) {
         const page = await browser.visit(path);
         expect([path, page.status]).toEqual([path, 200]);
         expect(page.headers.get("content-type")).toMatch(/^(text\/javascript|application\/javascript|text\/css)/);
@@ -258,7 +270,9 @@ for (const host of hosts()) {
       // Where WordPress's own installer would have put it.
       renameSync(join(dir, "site/wp-config.php"), join(dir, "site/public/wp-config.php"));
       const text = readFileSync(join(dir, "site/public/wp-config.php"), "utf8");
-      writeFileSync(join(dir, "site/public/wp-config.php"), text.replace("<?php", `<?php // ${secret}`), { mode: 0o644 });
+      writeFileSync(join(dir, "site/public/wp-config.php"), text.replace("<?php", `<?php // ${secret}`), {
+        mode: 0o644,
+      });
       for (
         const path of [
           "/wp-config.php",

@@ -3,6 +3,8 @@
  *
  * @module
  */
+type Body = NonNullable<RequestInit["body"]>;
+
 interface Cookie {
   readonly name: string;
   readonly value: string;
@@ -21,7 +23,7 @@ export interface Visit {
 export interface VisitOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: BodyInit;
+  readonly body?: Body;
   /** Sent as `application/x-www-form-urlencoded`, by POST. */
   readonly form?: Readonly<Record<string, string>>;
   /** How many redirects to follow; 5 when absent. */
@@ -58,7 +60,7 @@ export class Browser {
     // Joined as text, so that `//x` stays a path of this server.
     let url = new URL(String(where).startsWith("/") ? this.#base + where : where);
     let method = options.method ?? (options.form ? "POST" : "GET");
-    let body: BodyInit | null = options.form ? new URLSearchParams(options.form) : options.body ?? null;
+    let body: Body | null = options.form ? new URLSearchParams(options.form) : options.body ?? null;
     for (let left = options.redirects ?? 5;; left--) {
       const headers = new Headers(options.headers);
       const cookie = this.cookiesFor(url.pathname);

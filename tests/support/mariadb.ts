@@ -115,7 +115,17 @@ ${owner ? "user=mysql\n" : ""}${options.join("\n")}
     await stop();
     throw new Error(`${(error as Error).message}\n--- output of ${program} ---\n${output}`);
   }
-  return { host: "127.0.0.1", port, socket, user, password, pid: child.pid!, output: () => output, stop, [Symbol.asyncDispose]: stop };
+  return {
+    host: "127.0.0.1",
+    port,
+    socket,
+    user,
+    password,
+    pid: child.pid!,
+    output: () => output,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
 /** Whether the server says the first word, as it does once it can take a login. */

@@ -226,7 +226,11 @@ export class RawClient {
 }
 
 /** Sends these bytes on a connection of their own, reads one response, and leaves. */
-export async function ask(port: number, bytes: string | Uint8Array, options?: ReadOptions): Promise<RawResponse | undefined> {
+export async function ask(
+  port: number,
+  bytes: string | Uint8Array,
+  options?: ReadOptions,
+): Promise<RawResponse | undefined> {
   const client = await RawClient.connect(port);
   try {
     await client.send(bytes);

@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "smol-toml";
@@ -16,7 +16,8 @@ import { freePorts } from "./ports.ts";
 import { descendantsOf, killRemaining, type Process } from "./proc.ts";
 import { pause, waitFor, within } from "./wait.ts";
 
-export type HostName = "bun" | "deno" | "binary" | "nginx";
+/** `nginx` and `careless` are no hosts of the server, but other servers in its place, to test the tests. */
+export type HostName = "bun" | "deno" | "binary" | "nginx" | "careless";
 
 /** Tables of a `fairlead.toml`. */
 export type Config = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -64,7 +65,7 @@ export interface TestServer {
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-const commands: Readonly<Record<Exclude<HostName, "nginx">, readonly string[]>> = {
+const commands: Readonly<Record<Exclude<HostName, "nginx" | "careless">, readonly string[]>> = {
   bun: [join(root, "node_modules/.bin/bun"), "--smol", "run", join(root, "mod.ts")],
   deno: [join(root, "node_modules/.bin/deno"), "run", "-A", join(root, "mod.ts")],
   binary: [join(root, "dist/fairlead")],
@@ -74,8 +75,8 @@ const commands: Readonly<Record<Exclude<HostName, "nginx">, readonly string[]>> 
 export function hosts(): HostName[] {
   const names = (process.env["FAIRLEAD_TEST_HOSTS"] ?? "bun").split(",").map((name) => name.trim()).filter(Boolean);
   for (const name of names) {
-    if (name !== "nginx" && !(name in commands)) {
-      throw new Error(`FAIRLEAD_TEST_HOSTS names ${name}; expected bun, deno, binary or nginx`);
+    if (!(name in commands) && name !== "nginx" && name !== "careless") {
+      throw new Error(`FAIRLEAD_TEST_HOSTS names ${name}; expected bun, deno, binary, nginx or careless`);
     }
   }
   return names as HostName[];
@@ -115,9 +116,7 @@ async function launch(options: StartOptions): Promise<TestServer> {
   const text = typeof options.config === "string" ? options.config : stringify(await complete(options.config ?? {}));
   writeFileSync(file, text);
   const { port, adminPort } = portsOf(text);
-  const [program, ...args] = host === "nginx"
-    ? nginxCommand(parse(text) as Config, dir, port, adminPort)
-    : [...commands[host], "serve", "-c", file];
+  const [program, ...args] = commandFor(host, file, text);
   if (!existsSync(program!)) throw new Error(`Cannot start ${host}: no such file ${program}`);
 
   const child = spawn(program!, args, {
@@ -133,6 +132,20 @@ async function launch(options: StartOptions): Promise<TestServer> {
       if (options.dir === undefined) rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+function commandFor(host: HostName, file: string, text: string): string[] {
+  const { port, adminPort } = portsOf(text);
+  switch (host) {
+    case "nginx":
+      return nginxCommand(parse(text) as Config, dirname(file), port, adminPort);
+    case "careless": {
+      const script = join(root, "tests/support/careless.ts");
+      return [commands.bun[0]!, script, join(dirname(file), "public"), String(port), String(adminPort)];
+    }
+    default:
+      return [...commands[host], "serve", "-c", file];
+  }
 }
 
 function supervise(child: ChildProcess, host: HostName, dir: string, port: number, adminPort: number): TestServer {
