@@ -38,7 +38,7 @@ const scripts: Readonly<Record<string, string>> = {
   "upload.php": `<?php ${note("upload")} $n = 0; $h = hash_init('crc32b'); $f = fopen('php://input', 'rb');
     while (!feof($f)) { $b = fread($f, 65536); $n += strlen($b); hash_update($h, $b); } echo $n, ' ', hash_final($h);`,
   "download.php":
-    "<?php $b = str_repeat('0123456789abcdef', 65536); for ($i = 0; $i < 100; $i++) { echo $b; flush(); }",
+    "<?php $b = str_repeat('0123456789abcdef', 65536); for ($i = 0; $i < 256; $i++) { echo $b; flush(); }",
   "sse.php": `<?php header('Content-Type: text/event-stream'); header('X-Accel-Buffering: no');
     while (ob_get_level()) ob_end_flush();
     for ($i = 1; $i <= 5; $i++) { echo "data: $i\\n\\n"; flush(); usleep(150000); }`,
@@ -347,9 +347,12 @@ for (const host of hosts()) {
       await idle(server);
     });
 
-    const flat = 64 * 1024 * 1024;
+    const MiB = 1024 * 1024;
+    const size = 256 * MiB;
+    /** Memory may grow by what a garbage collector leaves lying about, and not by what passes through. */
+    const flat = 112 * MiB;
 
-    scenario("100 MB go down to a slow reader in flat memory", { php: { concurrency: 1 } }, async (server) => {
+    scenario("256 MiB go down to a slow reader in flat memory", { php: { concurrency: 1 } }, async (server) => {
       await request(server, "fast.php");
       const before = residentBytes(server.pid);
       const client = await RawClient.connect(server.port);
@@ -370,32 +373,30 @@ for (const host of hosts()) {
       });
       client.socket.resume();
       await within(30_000, "The download", ended);
-      expect(received).toBeGreaterThan(100 * 1024 * 1024);
+      expect(received).toBeGreaterThan(size);
       expect(peak - before).toBeLessThan(flat);
       await idle(server);
     });
 
     scenario(
-      "100 MB go up in flat memory",
-      { server: { max_body: "200MB" }, php: { concurrency: 1, ini: { post_max_size: "0" } } },
+      "256 MiB go up in flat memory",
+      { server: { max_body: "300MB", timeout: "60s" }, php: { concurrency: 1, ini: { post_max_size: "0" } } },
       async (server) => {
         await request(server, "fast.php");
         const before = residentBytes(server.pid);
         const client = await RawClient.connect(server.port);
-        const piece = new Uint8Array(1024 * 1024).fill(0x61);
+        const piece = new Uint8Array(MiB).fill(0x61);
         await client.send(
-          `POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: ${
-            100 * piece.length
-          }\r\nConnection: close\r\n\r\n`,
+          `POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n`,
         );
         let peak = 0;
-        for (let sent = 0; sent < 100; sent++) {
+        for (let sent = 0; sent < size; sent += MiB) {
           await client.send(piece);
           peak = Math.max(peak, residentBytes(server.pid));
         }
         const response = await client.read({ timeout: 30_000 });
         peak = Math.max(peak, residentBytes(server.pid));
-        expect([response?.status, response?.text().split(" ")[0]]).toEqual([200, String(100 * piece.length)]);
+        expect([response?.status, response?.text().split(" ")[0]]).toEqual([200, String(size)]);
         expect(peak - before).toBeLessThan(flat);
         await idle(server);
       },
