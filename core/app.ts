@@ -203,7 +203,7 @@ function stamp(x: BaseExchange, response: Response): Response {
     out = new Response(response.body, response);
     out.headers.set("x-request-id", x.id);
   }
-  x.added?.forEach((value, name) => out.headers.append(name, value));
+  if (x.added !== undefined) { for (const [name, value] of x.added) out.headers.append(name, value); }
   return out;
 }
 

@@ -64,7 +64,10 @@ export interface Exchange {
   readonly signal: AbortSignal;
   /** Whether the client has left. */
   readonly gone: boolean;
-  /** Runs `left` once if the client leaves; returns a function that takes it back. */
+  /**
+   * Runs `left` once if the client leaves, perhaps some ms later ({@linkcode Exchange.gone} tells the truth now); returns a
+   * function that takes it back.
+   */
   onGone(left: () => void): () => void;
   /** Facts plugins attach, keyed by token id so that names cannot collide. */
   readonly facts: Map<string, unknown>;
@@ -74,8 +77,8 @@ export interface Exchange {
   sent: Promise<unknown> | undefined;
   /** Body bytes sent so far, kept by whoever streams; -1 when not known. */
   bytes: number;
-  /** Response headers to add, whoever answers. */
-  readonly extra: Headers;
+  /** Response headers to add, whoever answers; none overwrites another. */
+  readonly extra: (readonly [name: string, value: string])[];
   /** Keeps the permits past the response: the executor calls {@linkcode Exchange.release} when its worker is free. */
   hold(): void;
   /** Gives the permits back, in reverse order. Does nothing the second time. */

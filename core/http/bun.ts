@@ -1,5 +1,6 @@
 import type { Endpoint } from "../exchange.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
+import { GoneWatch } from "./gone_watch.ts";
 import type { Bound, ListenOptions } from "./listen.ts";
 import { portTaken } from "./port_taken.ts";
 
@@ -25,7 +26,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
   const http = await import("node:http");
   (http.default as { maxHeaderSize: number }).maxHeaderSize = options.maxHeader;
 
-  const side: Side = { scheme: tls === undefined ? "http" : "https", local: { address: "", port: 0 } };
+  const side: Side = { scheme: tls === undefined ? "http" : "https", watch: new GoneWatch(), local: { address: "", port: 0 } };
   const patience = Math.ceil(Math.max(options.keepAliveMs, intake.timeoutMs + intake.idleMs) / 1000);
   const idle = Math.min(patience, longestIdle);
   // A request may be silent for longer than Bun can count: its connection is then not timed while it runs.
@@ -63,6 +64,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
 class BunExchange extends BaseExchange {
   readonly #raw: Request;
   readonly #server: BunServer;
+  readonly #side: Side;
   #peer: Endpoint | undefined;
   #request: Request | undefined;
 
@@ -81,6 +83,7 @@ class BunExchange extends BaseExchange {
     );
     this.#raw = request;
     this.#server = server;
+    this.#side = side;
   }
 
   get request(): Request {
@@ -105,13 +108,7 @@ class BunExchange extends BaseExchange {
   }
 
   onGone(left: () => void): () => void {
-    const { signal } = this.#raw;
-    if (signal.aborted) {
-      left();
-      return () => {};
-    }
-    signal.addEventListener("abort", left, { once: true });
-    return () => signal.removeEventListener("abort", left);
+    return this.#side.watch.add(this.#raw, left);
   }
 
   protected source(): ReadableStream<Uint8Array> | null {
@@ -122,6 +119,7 @@ class BunExchange extends BaseExchange {
 /** What all exchanges of one listener share. */
 interface Side {
   readonly scheme: "http" | "https";
+  readonly watch: GoneWatch;
   local: Endpoint;
 }
 

@@ -56,7 +56,8 @@ export abstract class BaseExchange implements Exchange {
   readonly #forwarded: Forwarded | undefined;
   #body: ReadableStream<Uint8Array> | null | undefined;
   #facts: Map<string, unknown> | undefined;
-  #extra: Headers | undefined;
+  #extra: (readonly [string, string])[] | undefined;
+  #client: Endpoint | undefined;
 
   constructor(head: Head, intake: Intake, peer: string) {
     const { headers, method } = head;
@@ -104,6 +105,10 @@ export abstract class BaseExchange implements Exchange {
   protected abstract source(): ReadableStream<Uint8Array> | null;
 
   get client(): Endpoint {
+    return this.#client ??= this.#findClient();
+  }
+
+  #findClient(): Endpoint {
     const f = this.#forwarded;
     if (f !== undefined && f.address !== "") return f;
     const { address, port } = this.peer;
@@ -122,12 +127,12 @@ export abstract class BaseExchange implements Exchange {
     return this.#facts ??= new Map();
   }
 
-  get extra(): Headers {
-    return this.#extra ??= new Headers();
+  get extra(): (readonly [string, string])[] {
+    return this.#extra ??= [];
   }
 
   /** The extra headers, if any were set. */
-  get added(): Headers | undefined {
+  get added(): readonly (readonly [string, string])[] | undefined {
     return this.#extra;
   }
 

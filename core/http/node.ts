@@ -90,7 +90,13 @@ class NodeExchange extends BaseExchange {
   constructor(req: IncomingMessage, res: ServerResponse, scheme: "http" | "https", intake: Intake) {
     const headers = new Headers();
     const raw = req.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!, raw[i + 1]!);
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i]!, value = raw[i + 1]!;
+      const cookies = /^cookie$/i.test(name) ? headers.get(name) : null;
+      // Several Cookie fields are one list, and its separator is not the comma (RFC 6265, section 5.4).
+      if (cookies !== null) headers.set(name, `${cookies}; ${value}`);
+      else headers.append(name, value);
+    }
     const { socket } = req;
     super(
       {

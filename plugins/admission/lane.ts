@@ -45,7 +45,6 @@ export class Lane {
   }
 
   #wait(x: Exchange): Awaitable<Permit | Response> {
-    if (x.gone) return this.turnAway("cancelled");
     const waiting = new Waiting(this, x);
     const verdict = this.gate.enter(waiting);
     if (verdict === "queued") return waiting.begin();
@@ -82,6 +81,11 @@ class Waiting implements Waiter {
   }
 
   onGrant(waitedMs: number): void {
+    // Who has left is heard of a little late: a last look keeps his request from running.
+    if (this.#x.gone) {
+      this.#end(waitedMs, this.#lane.turnAway("cancelled"));
+      return this.#lane.gate.leave();
+    }
     this.#lane.meter.wait.observe(waitedMs / 1000);
     this.#lane.meter.total.queued.inc();
     this.#end(waitedMs, this.#lane.permit);
@@ -93,7 +97,7 @@ class Waiting implements Waiter {
 
   #end(waitedMs: number, verdict: Permit | Response): void {
     this.#stay?.();
-    this.#x.extra.append("server-timing", `adm;dur=${waitedMs.toFixed(1)}`);
+    this.#x.extra.push(["server-timing", `adm;dur=${waitedMs.toFixed(1)}`]);
     this.#settle?.(verdict);
   }
 }

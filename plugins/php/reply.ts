@@ -76,8 +76,13 @@ export class Reply implements FcgiHandler {
     this.#held.push(bytes);
     this.#heldBytes += bytes.byteLength;
     if (this.#heldBytes > holdBytes) this.#startFlow();
-    else this.#timer ??= setTimeout(() => this.#startFlow(), holdMs);
+    else if (this.#heldBytes === bytes.byteLength) queueMicrotask(this.#hold);
   }
+
+  /** The rest of the response usually came with its beginning: a timer is only for what is still open afterwards. */
+  readonly #hold = (): void => {
+    if (!this.#over && this.#flow === undefined) this.#timer ??= setTimeout(() => this.#startFlow(), holdMs);
+  };
 
   onStderr(bytes: Uint8Array): void {
     this.#host.onStderr(new TextDecoder().decode(bytes));

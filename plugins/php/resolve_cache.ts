@@ -15,22 +15,25 @@ export interface CacheOptions {
   /** Milliseconds on a monotonic clock. */
   now(): number;
   readonly ttlMs?: number;
+  /** How old the answer of `identity` may be, in ms; 20 when absent. */
+  readonly lookMs?: number;
   /** Paths remembered; when there are more, all are forgotten. */
   readonly max?: number;
 }
 
 /** Wraps a resolver. Redirects, which carry the query, are not remembered. */
 export function rememberResolutions(resolve: Resolver, options: CacheOptions): Resolver {
-  const { identity, now, ttlMs = 1000, max = 2048 } = options;
+  const { identity, now, ttlMs = 1000, lookMs = 20, max = 2048 } = options;
   const known = new Map<string, { readonly until: number; readonly resolution: Resolution }>();
-  let root: string | undefined;
+  let current: string | undefined, asked = -Infinity;
   return (path, query) => {
-    const current = identity();
-    if (current !== root) {
-      known.clear();
-      root = current;
-    }
     const time = now();
+    if (time - asked >= lookMs) {
+      asked = time;
+      const root = identity();
+      if (root !== current) known.clear();
+      current = root;
+    }
     const hit = known.get(path);
     if (hit !== undefined && time < hit.until) return hit.resolution;
     const resolution = resolve(path, query);

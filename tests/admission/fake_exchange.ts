@@ -3,7 +3,7 @@ import type { Exchange } from "../../core/exchange.ts";
 /** The part of an exchange that admission looks at; reading anything else is an error. */
 export class FakeExchange {
   readonly deadline: number;
-  readonly extra: Headers = new Headers();
+  readonly extra: (readonly [string, string])[] = [];
   gone: boolean = false;
   /** Listeners registered for the client's leaving. */
   readonly leavers: Set<() => void> = new Set();

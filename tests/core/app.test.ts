@@ -175,7 +175,7 @@ describe("the pipeline", () => {
   test("immutable responses get the request id too, and extra headers are added", async () => {
     const { app: on } = await app(plugin("go", {
       onRequest(x) {
-        x.extra.append("server-timing", "adm;dur=1");
+        x.extra.push(["server-timing", "adm;dur=1"]);
         return Response.redirect("http://shop.example/new", 301);
       },
     }));

@@ -216,7 +216,7 @@ describe("makeResolver", () => {
     };
     flip("r1");
     const plain = makeResolver({ publicRoot: current }, diskFs);
-    const remembered = rememberResolutions(plain, { identity: () => folderIdentity(current), now: () => 0 });
+    const remembered = rememberResolutions(plain, { identity: () => folderIdentity(current), now: () => 0, lookMs: 0 });
     const roots = () => [plain, remembered].map((one) => (one("/x", "") as { documentRoot: string }).documentRoot);
     expect(roots()).toEqual([join(dir, "r1"), join(dir, "r1")]);
     flip("r2");
@@ -293,6 +293,10 @@ describe("rememberResolutions", () => {
     ask("/a");
     expect(calls.length).toBe(2);
     at.root = "r2";
+    at.time = 1019;
+    ask("/a");
+    expect(calls.length).toBe(2);
+    at.time = 1020;
     ask("/a");
     expect(calls.length).toBe(3);
   });
@@ -306,6 +310,7 @@ describe("rememberResolutions", () => {
     ask("/a");
     expect(calls.length).toBe(7);
     at.root = undefined;
+    at.time = 20;
     ask("/x");
     ask("/x");
     expect(calls.length).toBe(9);
