@@ -74,11 +74,11 @@ export abstract class BaseExchange implements Exchange {
     const host = headers.get("host");
     // Only HTTP/1.0 may come without a Host; a runtime that hides the version has refused the others itself.
     this.protocol = host === null && head.protocol === "HTTP/1.1" ? "HTTP/1.0" : head.protocol;
-    this.host = this.#forwarded?.host ?? host ?? "";
-    const target = originForm(head.target);
-    const { path, query } = splitTarget(target ?? "/");
-    const canonical = target === undefined ? undefined : canonicalPath(path);
-    this.target = target ?? head.target;
+    const origin = originForm(head.target);
+    this.host = this.#forwarded?.host ?? origin?.authority ?? host ?? "";
+    const { path, query } = splitTarget(origin?.target ?? "/");
+    const canonical = origin === undefined ? undefined : canonicalPath(path);
+    this.target = origin?.target ?? head.target;
     this.path = canonical ?? "/";
     this.query = query;
 

@@ -64,14 +64,20 @@ export function splitTarget(target: string): Target {
     : { path: target.slice(0, q), query: target.slice(q + 1, end) };
 }
 
+/** A request target in origin form, and the authority that an absolute form names. */
+export interface OriginForm {
+  readonly target: string;
+  readonly authority: string | undefined;
+}
+
 /**
- * Brings a request target to origin form: the authority of an absolute form is cut off (RFC 9112, 3.2.2).
- * Undefined for anything else, such as `*` or the authority form of CONNECT.
+ * Brings a request target to origin form; the authority of an absolute form counts instead of the Host field (RFC 9112,
+ * 3.2.2). Undefined for anything else, such as `*` or the authority form of CONNECT.
  */
-export function originForm(target: string): string | undefined {
-  if (target.charCodeAt(0) === 47) return target;
-  const m = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target);
+export function originForm(target: string): OriginForm | undefined {
+  if (target.charCodeAt(0) === 47) return { target, authority: undefined };
+  const m = /^https?:\/\/([^/?#]*)(.*)$/is.exec(target);
   if (m === null) return undefined;
-  const rest = target.slice(m[0].length);
-  return rest.charCodeAt(0) === 47 ? rest : `/${rest}`;
+  const [, authority = "", rest = ""] = m;
+  return { target: rest.charCodeAt(0) === 47 ? rest : `/${rest}`, authority };
 }

@@ -164,12 +164,18 @@ describe("the pipeline", () => {
     expect((await ask(on, "/nothing")).status).toBe(404);
     expect((await ask(on, "/../up")).status).toBe(400);
     expect((await ask(on, "/", { headers: { host: "a, b" } })).status).toBe(400);
+    expect((await ask(on, "http:///x")).status).toBe(400);
     expect((await ask(on, "/", { method: "TRACE" })).status).toBe(405);
     const big = { method: "POST", headers: { "content-length": "1000001" } };
     expect((await ask(on, "/", big)).status).toBe(413);
     const both = { method: "POST", headers: { "transfer-encoding": "chunked", "content-length": "1" } };
     expect((await ask(on, "/", both)).status).toBe(400);
-    expect([seen, ended.length]).toEqual([1, 6]);
+    expect([seen, ended.length]).toEqual([1, 7]);
+  });
+
+  test("the authority of an absolute target counts, not the Host field", async () => {
+    const { app: on } = await app(plugin("tell", { onRequest: (x) => new Response(`${x.host} ${x.target}`) }));
+    expect((await ask(on, "http://inside.example:81/a?b")).text).toBe("inside.example:81 /a?b");
   });
 
   test("immutable responses get the request id too, and extra headers are added", async () => {

@@ -68,8 +68,10 @@ describe("request targets", () => {
   });
 
   test("are brought to origin form", () => {
-    expect(originForm("http://other:80/a?b")).toBe("/a?b");
-    expect(originForm("http://other?b")).toBe("/?b");
+    expect(originForm("/a?b")).toEqual({ target: "/a?b", authority: undefined });
+    expect(originForm("http://other:80/a?b")).toEqual({ target: "/a?b", authority: "other:80" });
+    expect(originForm("HTTP://other?b")).toEqual({ target: "/?b", authority: "other" });
+    expect(originForm("ftp://other/")).toBe(undefined);
     expect(originForm("*")).toBe(undefined);
     expect(originForm("host:443")).toBe(undefined);
   });

@@ -292,11 +292,11 @@ describe("rememberResolutions", () => {
     at.time = 1000;
     ask("/a");
     expect(calls.length).toBe(2);
-    at.root = "r2";
-    at.time = 1019;
+    at.root = "r2"; // last asked for at 999
+    at.time = 1018;
     ask("/a");
     expect(calls.length).toBe(2);
-    at.time = 1020;
+    at.time = 1019;
     ask("/a");
     expect(calls.length).toBe(3);
   });
