@@ -1,4 +1,4 @@
-// `npm run check`: types, lint, format and the architecture's borders.
+// `npm run check`: types, lint, format, the architecture's borders, and whether the generated documentation is current.
 import { deno, npmPackages, run } from "./setup.mjs";
 
 npmPackages();
@@ -7,6 +7,7 @@ const steps = [
   ["lint", deno, ["lint", "--quiet"]],
   ["format", deno, ["fmt", "--check", "--quiet"]],
   ["imports", "node", ["scripts/boundaries.mjs"]],
+  ["docs", "node", ["scripts/docs.mjs", "--check"]],
 ];
 let failed = 0;
 for (const [name, command, args] of steps) {
