@@ -18,6 +18,7 @@ export async function serve(args: readonly string[]): Promise<number> {
 
   const server = await startServer(options);
   const { log } = server.app;
+  process.on("SIGHUP", () => log("warn", "SIGHUP changes nothing: restart to read the configuration again"));
   process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));
   process.on("uncaughtException", (error) => log("error", "an error was thrown and nobody caught it", { error }));
 

@@ -142,6 +142,7 @@ async function setUp(
         throw new CoreError("SERVICE_MISSING", `${name} did not provide "${missing.id}" in setup`, { plugin: name });
       }
       ready.push({ name, hooks: hooks ?? {} });
+      buildTable(ready.slice(-1));
     }
     return ready;
   } catch (cause) {

@@ -46,7 +46,7 @@ export interface Execution {
 export interface Hooks {
   /** Binds sockets and starts workers. Runs once every plugin is set up; a failure stops the start. */
   onListen(): Awaitable<void>;
-  /** Adds routes to the public application. They are matched before files and PHP. */
+  /** Adds routes to the public application. They are matched after every `onRequest` (so after files) and before PHP. */
   onRoutes(app: Hono<PublicEnv>): void;
   /** Adds routes to the admin listener. */
   onAdmin(app: Hono): void;

@@ -1,5 +1,18 @@
 import * as z from "zod";
 import { duration, size } from "./config/units.ts";
+import { parseAddress } from "./http/listen.ts";
+import { TrustedProxies } from "./http/proxies.ts";
+
+/** A text that a function takes without an error; its error is the problem reported. */
+function readBy(read: (text: string) => unknown): z.ZodString {
+  return z.string().superRefine((text, ctx) => {
+    try {
+      read(text);
+    } catch (error) {
+      ctx.addIssue({ code: "custom", message: (error as Error).message.replace(/, got .*$/s, "") });
+    }
+  });
+}
 
 /** `[server]`; times in ms, sizes in bytes. */
 export interface ServerSettings {
@@ -29,26 +42,28 @@ export interface LogSettings {
 }
 
 export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
-  listen: z.array(z.string()).min(1).default(["127.0.0.1:8080"])
+  listen: z.array(readBy(parseAddress)).min(1).default(["127.0.0.1:8080"])
     .describe('Addresses to serve on: "HOST:PORT", "[IPV6]:PORT", ":PORT" or "unix:/PATH".'),
   public: z.string().optional().describe("The only folder ever served, relative to this file."),
   tls: z.strictObject({
     cert: z.string().describe("PEM file with the certificate chain."),
     key: z.string().describe("PEM file with the private key."),
   }).optional().describe("Serve HTTPS on every TCP address."),
-  trusted_proxies: z.array(z.string()).default([])
+  trusted_proxies: z.array(readBy((rule) => new TrustedProxies([rule]))).default([])
     .describe('Peers whose X-Forwarded-* or Forwarded headers are believed: addresses, ranges, or "unix".'),
   max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
   max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
   timeout: duration().prefault("60s").describe("A request's absolute deadline (504 after)."),
-  header_timeout: duration().prefault("10s").describe("How long a request's head may take to arrive (408 after)."),
+  header_timeout: duration().prefault("10s").describe(
+    "How long a request's head may take to arrive (408 after). On Bun it is always about 10 s, without the 408.",
+  ),
   body_timeout: duration().prefault("30s").describe("Longest silence within a request body (408 after)."),
   keep_alive: duration().prefault("75s").describe("How long an idle connection is kept."),
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
 });
 
 export const adminTable: z.ZodType<AdminSettings> = z.strictObject({
-  listen: z.string().default("127.0.0.1:9180")
+  listen: z.union([z.literal(""), readBy(parseAddress)]).default("127.0.0.1:9180")
     .describe('Address of /metrics, /livez, /readyz and /-/whoami; "" switches it off. Keep it private.'),
 });
 

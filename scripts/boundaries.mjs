@@ -19,7 +19,8 @@ function* sources(folder) {
 /** The module specifiers a source imports, statically, dynamically or for types. */
 export function specifiers(text) {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
-  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\bimport\s*)(["'])([^"'\n]+)\1/g)].map((m) => m[2]);
+  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\bimport\s*)(["'])([^"'\n]+)\1/g)].map((m) => m[2])
+    .filter((target) => !target.includes("${"));
 }
 
 /** What is wrong with one import, or undefined. Paths are relative to the project, with forward slashes. */

@@ -37,10 +37,10 @@ export function found(pattern) {
 /**
  * Installs Debian packages for the programs that are missing, when we are root; otherwise says in one sentence what to
  * install.
- * @param {readonly { readonly pattern: RegExp, readonly packages: readonly string[] }[]} needs
+ * @param {readonly { pattern?: RegExp, present?: () => boolean, packages: readonly string[] }[]} needs
  */
 export function systemPackages(needs) {
-  const missing = needs.filter((need) => !found(need.pattern)).flatMap((need) => need.packages);
+  const missing = needs.filter((need) => !(need.present?.() ?? found(need.pattern))).flatMap((need) => need.packages);
   if (missing.length === 0) return;
   if (process.getuid?.() !== 0 || !found(/^apt-get$/)) {
     fail(`Please install ${missing.join(", ")} with your system's package manager, then run this again`);
@@ -55,6 +55,10 @@ export function systemPackages(needs) {
   }
 }
 
+function hasMysqli() {
+  return spawnSync("php", ["-r", "exit(extension_loaded('mysqli') ? 0 : 1);"]).status === 0;
+}
+
 export const phpNeeds = [
   { pattern: /^php-fpm(\d+\.\d+)?$/, packages: ["php-fpm"] },
 ];
@@ -63,6 +67,7 @@ export const testNeeds = [
   ...phpNeeds,
   { pattern: /^php(\d+\.\d+)?$/, packages: ["php-cli"] },
   { pattern: /^php-cgi(\d+\.\d+)?$/, packages: ["php-cgi"] },
+  { present: hasMysqli, packages: ["php-mysql"] },
   { pattern: /^mariadbd$/, packages: ["mariadb-server"] },
   { pattern: /^nginx$/, packages: ["nginx"] },
   { pattern: /^curl$/, packages: ["curl"] },

@@ -8,5 +8,7 @@ systemPackages(phpNeeds);
 const args = ["--smol", "run", "mod.ts", "serve", "-c", "examples/hello/fairlead.toml", ...process.argv.slice(2)];
 const server = spawn(bun, args, { cwd: root, stdio: "inherit" });
 // npm passes signals on to us only: hand them to the server and end with it.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => server.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => server.kill(signal));
+// The terminal was closed.
+process.on("SIGHUP", () => server.kill("SIGTERM"));
 server.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 1)));

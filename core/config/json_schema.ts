@@ -23,7 +23,7 @@ export function tablePath(table: Table): readonly string[] {
  * not speak Standard JSON Schema (standardschema.dev/json-schema) takes anything.
  */
 export function configSchema(tables: readonly Table[]): JsonSchema {
-  const use = { type: "string", description: "Where the plugin is: a path, `npm:…`, `jsr:…` or a URL" };
+  const use = { type: "string", description: "Where the plugin is: a path from the file's folder, or `npm:…`" };
   const external = { type: "object", properties: { use }, required: ["use"] };
   const of = (wanted: boolean) =>
     tables.filter((table) => (table.external ?? false) === wanted).map((table) => [table.name, schemaOf(table)]);

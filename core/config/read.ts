@@ -50,7 +50,7 @@ export function thirdParty(raw: RawConfig): ThirdParty[] {
   return Object.entries(plugins).map(([name, table]) => {
     const use = isTable(table) ? table["use"] : undefined;
     const path = ["plugins", name];
-    if (typeof use !== "string") throw wrong(path, 'expected a table with use = "./plugin.ts" (or npm:, jsr:, https:)');
+    if (typeof use !== "string") throw wrong(path, 'expected a table with use = "./plugin.ts" (or "npm:package")');
     return { name, use, line: raw.line([...path, "use"]) };
   });
 }

@@ -26,7 +26,11 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
   const http = await import("node:http");
   (http.default as { maxHeaderSize: number }).maxHeaderSize = options.maxHeader;
 
-  const side: Side = { scheme: tls === undefined ? "http" : "https", watch: new GoneWatch(), local: { address: "", port: 0 } };
+  const side: Side = {
+    scheme: tls === undefined ? "http" : "https",
+    watch: new GoneWatch(),
+    local: { address: "", port: 0 },
+  };
   const patience = Math.ceil(Math.max(options.keepAliveMs, intake.timeoutMs + intake.idleMs) / 1000);
   const idle = Math.min(patience, longestIdle);
   // A request may be silent for longer than Bun can count: its connection is then not timed while it runs.

@@ -24,7 +24,8 @@ export interface Head {
 
 const nobody: Endpoint = { address: "", port: 0 };
 const usableId = /^[A-Za-z0-9._~+/=:-]{1,128}$/;
-const idPrefix = Math.floor(Date.now() / 1000).toString(36) + process.pid.toString(36);
+/** Random: processes in containers share their pid, and may share the second they started in. */
+const idPrefix = crypto.randomUUID().slice(-12);
 let idCount = 0;
 
 /**

@@ -43,7 +43,7 @@ export function parseAddress(text: string): Address {
   if (m === null || Number(m[3]) > 65_535) {
     throw new CoreError(
       "CONFIG_INVALID",
-      `Cannot listen on "${text}": expected HOST:PORT, [IPV6]:PORT, :PORT or unix:/PATH`,
+      `expected HOST:PORT, [IPV6]:PORT, :PORT or unix:/PATH, got ${JSON.stringify(text)}`,
     );
   }
   return { kind: "tcp", host: m[1] ?? (m[2] || "::"), port: Number(m[3]) };

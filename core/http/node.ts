@@ -11,7 +11,7 @@ import { portTaken } from "./port_taken.ts";
 
 /**
  * Listens with `node:http`: the listener used on Deno, whose own `Deno.serve` has no time limit for a request's head
- * and takes bare line feeds and unknown transfer codings (see docs/decisions/deno-listener.md).
+ * and takes bare line feeds and unknown transfer codings (see docs/decisions/0003-deno-listener.md).
  */
 export async function listenNode(options: ListenOptions): Promise<Bound> {
   const { at, intake, tls } = options;

@@ -42,7 +42,7 @@ export class TrustedProxies {
       if (family === 0 || more.length > 0 || !(length >= 0 && length <= (family === 4 ? 32 : 128))) {
         throw new CoreError(
           "CONFIG_INVALID",
-          `server.trusted_proxies: expected an address, a range such as "10.0.0.0/8" or "unix", got "${rule}"`,
+          `expected an address, a range such as "10.0.0.0/8" or "unix", got "${rule}"`,
         );
       }
       this.#list.addSubnet(address, length, family === 4 ? "ipv4" : "ipv6");

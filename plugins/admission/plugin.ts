@@ -16,9 +16,10 @@ import { Lane } from "./lane.ts";
 import { admissionMeter } from "./metrics.ts";
 
 const config = z.strictObject({
-  discipline: z.enum(["fifo", "barge"]).default("fifo"),
-  max_queue: z.int().min(0).default(1000),
-  grace: duration().prefault("10s"),
+  discipline: z.enum(["fifo", "barge"]).default("fifo")
+    .describe("fifo serves in order of arrival; barge lets newcomers race with who waits, to show what that costs."),
+  max_queue: z.int().min(0).default(1000).describe("Requests that may wait (503 above)."),
+  grace: duration("10s").describe("How long a request may wait (503 after); 0 lets none wait."),
 });
 
 const disciplines = { fifo: FairGate, barge: BargingGate } as const;

@@ -16,10 +16,10 @@ const buckets = z.array(z.number().positive()).min(1).refine(
 );
 
 const config = z.strictObject({
-  /** Where the admin listener shows the metrics. */
-  path: z.string().regex(/^\/[\w./-]*$/, "expected a path such as /metrics").default("/metrics"),
-  /** Bounds of `fairlead_http_request_duration_seconds`. */
-  buckets: buckets.default([...durationBounds]),
+  path: z.string().regex(/^\/[\w./-]*$/, "expected a path such as /metrics").default("/metrics")
+    .describe("Where the admin listener shows the metrics."),
+  buckets: buckets.default([...durationBounds])
+    .describe("Bounds of `fairlead_http_request_duration_seconds`, in seconds, ascending."),
 });
 
 /** Gives every plugin a meter, counts requests, and shows the numbers on the admin listener, never on a public one. */

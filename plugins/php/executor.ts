@@ -154,6 +154,7 @@ class Run implements Limited, ReplyHost {
 
   onEnd(): void {
     const lease = this.#lease!;
+    this.#x.bytes = this.reply.bytes;
     this.#end("ok");
     lease.done(() => this.#x.release());
   }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "../../core/plugin.ts";
 import type { PhpSettings } from "./config.ts";
+import type { RestartReason } from "./fastcgi/child.ts";
 import { greeting } from "./fastcgi/greet.ts";
 import { encodeParams } from "./fastcgi/params.ts";
 import { ChildPool } from "./fastcgi/pool.ts";
@@ -28,13 +29,14 @@ export interface EngineOptions {
   /** Milliseconds after which php-fpm itself ends a script, should we fail to. */
   readonly lastResortMs: number;
   onGreeted(pid: number): void;
+  onRestart(reason: RestartReason): void;
 }
 
 /** Starts php-fpm and connects to every child. */
 export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
   const { settings, children, log } = options;
   const php = await findPhpFpm(settings.binary);
-  let pool: ChildPool | undefined;
+  const late: { pool?: ChildPool } = {};
   const master = await startFpm({
     php,
     children,
@@ -43,11 +45,11 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
     user: settings.user,
     group: settings.group,
     terminateTimeoutS: Math.ceil(options.lastResortMs / 1000),
-    onEvent: (event) => tell(event, log, (pid) => pool?.childGone(pid)),
+    onEvent: (event) => tell(event, log, (pid) => late.pool?.childGone(pid)),
   });
   log("info", "php-fpm is up", { version: php.version, binary: php.path, pid: master.pid, children });
   const greet = greeting([greetingParams(master.greeting)]);
-  pool = new ChildPool({
+  const pool = late.pool = new ChildPool({
     size: children,
     connect: (signal) => connect({ path: master.socket }, signal),
     async greet(connection) {
@@ -56,6 +58,7 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
       return pid;
     },
     killChild: (pid) => void master.killChild(pid),
+    onRestart: options.onRestart,
     maxRequests: settings.max_requests,
   });
   pool.start();
@@ -85,6 +88,7 @@ export function useFpm(options: EngineOptions, address: string): FpmEngine {
     connect: (signal) => connect(at, signal),
     greet: stranger([greetingParams("/fairlead-greeting.php")]),
     killChild() {},
+    onRestart: options.onRestart,
     maxRequests: options.settings.max_requests,
   });
   pool.start();

@@ -72,13 +72,14 @@ const php: AnyPlugin = definePlugin({
           log,
           lastResortMs: site.timeoutMs + 30_000,
           onGreeted: (pid: number) => executor?.greeted(pid),
+          onRestart: count.restarted,
         };
         engine = settings.fastcgi === undefined ? await ownFpm(options) : useFpm(options, settings.fastcgi);
         executor = new PhpExecutor({
           pool: engine.pool,
           killChild: engine.killChild,
           onStderr: (x, pid, text) => log("warn", text.trim(), { id: x.id, pid, target: x.target }),
-          onEnd: count,
+          onEnd: count.ended,
         });
         ctx.find(Gates)?.open("php", children);
       },

@@ -192,6 +192,27 @@ for (const host of hosts()) {
       expect(anonymous.status).toBe(401);
     });
 
+    test("the post is in the database, once", async () => {
+      const { createConnection } = await import("mysql2/promise");
+      const { host, port, user, password } = database;
+      const connection = await createConnection({ host, port, user, password, charset: "utf8mb4" });
+      try {
+        const [tables] = await connection.query(
+          "SELECT table_schema s FROM information_schema.tables WHERE table_name = 'wp_posts'",
+        );
+        const schema = (tables as { s: string }[])[0]!.s;
+        const [rows] = await connection.query(
+          `SELECT post_title FROM \`${schema}\`.wp_posts WHERE post_status = 'publish' AND post_content LIKE ?`,
+          ["%Body-marker-4711%"],
+        );
+        expect((rows as { post_title: string }[]).map((row) => row.post_title)).toEqual([
+          "Läufer &amp; Leinen — first",
+        ]);
+      } finally {
+        await connection.end();
+      }
+    });
+
     test("a stranger reads the post at its permalink", async () => {
       const page = await new Browser(server.url).visit(post.link);
       expect(page.status).toBe(200);

@@ -71,6 +71,12 @@ const commands: Readonly<Record<Exclude<HostName, "nginx" | "careless">, readonl
   binary: [join(root, "dist/fairlead")],
 };
 
+/** The program and first arguments that run the command line on a host. */
+export function commandOf(host: HostName): readonly string[] {
+  if (host === "nginx" || host === "careless") throw new Error(`${host} has no command line`);
+  return commands[host];
+}
+
 /** The hosts to test on: the names in `FAIRLEAD_TEST_HOSTS` (`bun,deno,binary`), or `bun`. */
 export function hosts(): HostName[] {
   const names = (process.env["FAIRLEAD_TEST_HOSTS"] ?? "bun").split(",").map((name) => name.trim()).filter(Boolean);

@@ -6,6 +6,8 @@ import { Lease } from "./lease.ts";
 export interface PoolOptions extends ChildOptions {
   /** Children to hold: as many as php-fpm has (`pm = static`), so that php-fpm itself never queues. */
   readonly size: number;
+  /** A child is replaced. It must not throw. */
+  readonly onRestart?: (reason: RestartReason) => void;
 }
 
 /** Someone who waits for a child. */
@@ -156,7 +158,10 @@ export class ChildPool {
     const child = new Child(this.#options, {
       onReady: (ready) => this.#offer(ready),
       onIdleLost: (lost) => void this.#idle.splice(this.#idle.indexOf(lost), 1),
-      onRestart: (reason) => void this.#restarts[reason]++,
+      onRestart: (reason) => {
+        this.#restarts[reason]++;
+        this.#options.onRestart?.(reason);
+      },
       onExecuted: () => void this.#executions++,
       onProblem: (error) => void (this.#problem = error),
       surplus: () => this.#places.size > this.#size,
