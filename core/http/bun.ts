@@ -1,4 +1,5 @@
 import type { Endpoint } from "../exchange.ts";
+import { withBunFile } from "./bun_file.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { GoneWatch } from "./gone_watch.ts";
 import type { Bound, ListenOptions } from "./listen.ts";
@@ -38,7 +39,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
   const fetch = (request: Request, server: BunServer) => {
     if (untimed) server.timeout(request, 0);
     const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? "";
-    return handle(new BunExchange(request, server, side, intake, peer));
+    return withBunFile(handle(new BunExchange(request, server, side, intake, peer)));
   };
 
   let server: BunServer;

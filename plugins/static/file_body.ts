@@ -1,6 +1,7 @@
 /** Response bodies out of an open file. @module */
 import * as fs from "node:fs";
 import { CoreError } from "../../core/error.ts";
+import type { FileSpan } from "../../core/http/bytes.ts";
 import type { Span } from "./range.ts";
 
 /** What is sent in turn: bytes at hand, or a span of the file. */
@@ -35,9 +36,12 @@ export function readAll(fd: number, pieces: readonly Piece[]): Uint8Array<ArrayB
 
 /** Who is told how a streamed body fares. An `Exchange` is one. */
 export interface Delivery {
-  /** Bytes handed over so far. */
+  /** Bytes handed over so far; all of them, when the listener sends the file by itself. */
   bytes: number;
-  /** Settles when the last byte has been handed over; rejects when it never will be. */
+  /**
+   * Settles when the last byte has been handed over; rejects when it never will be. A listener that sends the file by
+   * itself has it handed over at once: what becomes of it then is told to nobody.
+   */
   sent: Promise<unknown> | undefined;
   /** Runs `left` once if the client leaves; returns what takes it back. */
   onGone?(left: () => void): () => void;
@@ -55,6 +59,7 @@ export class FileBody {
   readonly #delivery: Delivery;
   readonly #forget: (() => void) | undefined;
   readonly #sent = Promise.withResolvers<void>();
+  #begun = false;
   #controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined;
   #piece = 0;
   #offset = 0;
@@ -87,7 +92,22 @@ export class FileBody {
     this.#end(error);
   }
 
+  /** The one span that is the whole body, for a listener that can send it by itself; undefined when there are more. */
+  get span(): FileSpan | undefined {
+    const [span, ...more] = this.#pieces;
+    if (span === undefined || span instanceof Uint8Array || more.length > 0) return undefined;
+    return { fd: this.#fd, start: span.start, end: span.end, take: () => this.#give(span) };
+  }
+
+  #give({ start, end }: Span): boolean {
+    if (this.#begun || this.#ended || fs.fstatSync(this.#fd).size < end) return false;
+    this.#delivery.bytes = end - start;
+    this.#finish();
+    return true;
+  }
+
   #pull(): Promise<void> | void {
+    this.#begun = true;
     const piece = this.#pieces[this.#piece] as Piece;
     if (piece instanceof Uint8Array) {
       this.#piece++;
@@ -132,9 +152,13 @@ export class FileBody {
   /** A descriptor is not closed under a read: its number could be another file's by then. */
   #end(error?: Error): void {
     if (this.#ended) return;
+    if (!this.#reading) fs.closeSync(this.#fd);
+    this.#finish(error);
+  }
+
+  #finish(error?: Error): void {
     this.#ended = true;
     this.#forget?.();
-    if (!this.#reading) fs.closeSync(this.#fd);
     if (error) this.#sent.reject(error);
     else this.#sent.resolve();
   }

@@ -5,6 +5,7 @@
  */
 import { closeSync, existsSync } from "node:fs";
 import { CoreError } from "../../core/error.ts";
+import { bytesResponse, fileResponse } from "../../core/http/bytes.ts";
 import type { HeaderReader } from "./conditions.ts";
 import { type Delivery, FileBody, lengthOf, readAll } from "./file_body.ts";
 import { cacheControl, type CacheRule } from "./glob.ts";
@@ -145,9 +146,10 @@ export class StaticFiles {
       if (length > SMALL) {
         const body = new FileBody(fd, answer.pieces, delivery);
         kept = true;
-        return new Response(body.stream, answer);
+        const { span } = body;
+        return span === undefined ? new Response(body.stream, answer) : fileResponse(body.stream, span, answer);
       }
-      return new Response(length === 0 ? null : readAll(fd, answer.pieces), answer);
+      return bytesResponse(length === 0 ? null : readAll(fd, answer.pieces), answer);
     } finally {
       if (!kept) closeSync(fd);
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
+import { fileOf } from "../../core/http/bytes.ts";
 import type { Delivery } from "../../plugins/static/file_body.ts";
 import { StaticFiles } from "../../plugins/static/files.ts";
 import { must, openBelow, request, type Tree, tree, until } from "./support.ts";
@@ -159,6 +160,68 @@ describe("a client that leaves", () => {
     await response.body?.cancel();
     expect(isOpen()).toBe(false);
     expect(await ending(delivery)).toBe("SEND_CANCELLED");
+  });
+});
+
+describe("a listener that sends files by itself", () => {
+  test("takes the descriptor, once, and owns it", async () => {
+    let forgotten = 0;
+    const delivery: Delivery = { ...fresh(), onGone: () => () => void forgotten++ };
+    const response = start("/big.bin", delivery, { range: "bytes=77-200076" });
+    const file = fileOf(response)!;
+    expect([file.start, file.end, file.take(), file.take()]).toEqual([77, 200_077, true, false]);
+    expect([await ending(delivery), delivery.bytes, forgotten]).toEqual(["whole", 200_000, 1]);
+    // What becomes of the stream is no matter any more.
+    await response.body?.cancel();
+    expect(isOpen()).toBe(true);
+    const first = Buffer.alloc(3);
+    fs.readSync(file.fd, first, 0, 3, file.start);
+    expect([...first]).toEqual([...big.subarray(77, 80)]);
+    fs.closeSync(file.fd);
+    expect(isOpen()).toBe(false);
+  });
+
+  test("cannot take it once the stream was read, cancelled or left", async () => {
+    const read = start("/big.bin");
+    const reader = readerOf(read);
+    await reader.read();
+    const cancelled = start("/big.bin");
+    await cancelled.body?.cancel();
+    const left = start("/big.bin", {
+      ...fresh(),
+      onGone: (leave) => {
+        leave();
+        return () => {};
+      },
+    });
+    expect([read, cancelled, left].map((response) => fileOf(response)?.take())).toEqual([false, false, false]);
+    await reader.cancel();
+    expect(isOpen()).toBe(false);
+  });
+
+  test("cannot take a file that has shrunk: the stream fails", async () => {
+    site.write("public/cut.bin", big);
+    const delivery = fresh();
+    const response = start("/cut.bin", delivery);
+    fs.truncateSync(join(site.root, "cut.bin"), big.length - 1);
+    expect(fileOf(response)?.take()).toBe(false);
+    await response.arrayBuffer().catch(() => {});
+    expect(await ending(delivery)).toBe("FILE_SHRANK");
+    // Nobody asked for what is missing.
+    const part = start("/cut.bin", fresh(), { range: "bytes=0-100000" });
+    fs.truncateSync(join(site.root, "cut.bin"), 100_001);
+    const file = fileOf(part)!;
+    expect(file.take()).toBe(true);
+    fs.closeSync(file.fd);
+    expect(isOpen("cut.bin")).toBe(false);
+  });
+
+  test("has nothing to take where there is more to send than one span", async () => {
+    const several = start("/big.bin", fresh(), { range: "bytes=0-99999,200000-299999" });
+    expect(fileOf(several)).toBe(undefined);
+    await several.body?.cancel();
+    expect(fileOf(start("/big.bin", fresh(), { range: "bytes=0-9" }))).toBe(undefined);
+    expect(isOpen()).toBe(false);
   });
 });
 
