@@ -73,7 +73,10 @@ export interface Exchange {
   readonly facts: Map<string, unknown>;
   /** Who answered: `static`, `php`, a plugin's name. A metrics label, so few values. */
   handler: string;
-  /** Set by whoever streams the body: settles when the last byte has been handed over. */
+  /**
+   * Set by whoever streams the body: settles when the last byte has been handed over. A file that the runtime sends by
+   * itself counts as handed over at once.
+   */
   sent: Promise<unknown> | undefined;
   /** Body bytes sent so far, kept by whoever streams; -1 when not known. */
   bytes: number;

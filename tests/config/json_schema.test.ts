@@ -130,7 +130,7 @@ The public listener.
 
 | key | type | default | |
 |---|---|---|---|
-| \`use\` | string | **required** | Where the plugin is: a path, \`npm:…\`, \`jsr:…\` or a URL |
+| \`use\` | string | **required** | Where the plugin is: a path from the file's folder, or \`npm:…\` |
 | \`database\` | string | \`"geo.mmdb"\` |  |
 | \`useCache\` | boolean |  |  |
 `);

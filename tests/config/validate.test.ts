@@ -242,7 +242,7 @@ describe("third-party plugins", () => {
   test("need a use", async () => {
     const failing = async (text: string) => await failure(raw(text).then(thirdParty));
     expect(await failing("[plugins.geo]\nx = 1\n")).toBe(
-      'CONFIG_INVALID: fairlead.toml:1: plugins.geo: expected a table with use = "./plugin.ts" (or npm:, jsr:, https:)',
+      'CONFIG_INVALID: fairlead.toml:1: plugins.geo: expected a table with use = "./plugin.ts" (or "npm:package")',
     );
     expect(await failing("plugins = 1\n")).toBe(
       'CONFIG_INVALID: fairlead.toml:1: plugins: expected tables such as [plugins.geo] with use = "./geo.ts"',

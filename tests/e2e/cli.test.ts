@@ -17,6 +17,9 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), "fairlead-cli-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
+/** Our own environment, less what would be read as settings. */
+const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("FAIRLEAD_")));
+
 function write(name: string, text: string): string {
   const path = join(dir, name);
   mkdirSync(join(path, ".."), { recursive: true });
@@ -29,7 +32,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
     const [program, ...first] = commandOf(host);
     const made = spawnSync(program!, [...first, ...args], {
       cwd: dir,
-      env: { ...process.env, ...env },
+      env: { ...clean, ...env },
       encoding: "utf8",
     });
     return { code: made.status, out: made.stdout, err: made.stderr };
