@@ -224,10 +224,10 @@ class Flow {
   #give(): void {
     const controller = this.#controller!;
     if (this.#queue.length > 0) {
-      const bytes = joined(this.#queue, this.#queued);
+      const chunks = this.#queue;
       this.#queue = [];
       this.#queued = 0;
-      controller.enqueue(bytes);
+      for (const bytes of chunks) controller.enqueue(bytes);
       if (this.#full) {
         this.#full = false;
         this.#drained();

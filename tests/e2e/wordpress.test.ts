@@ -206,7 +206,7 @@ for (const host of hosts()) {
           ["%Body-marker-4711%"],
         );
         expect((rows as { post_title: string }[]).map((row) => row.post_title)).toEqual([
-          "Läufer &amp; Leinen — first",
+          "Läufer & Leinen — first",
         ]);
       } finally {
         await connection.end();
