@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { CoreError } from "./error.ts";
 import type { Exchange, Outcome } from "./exchange.ts";
-import { buildTable, first, type HookTable, series, settle, settleInOrder, then, thenable, wrap } from "./hooks.ts";
+import { attempt, blame, buildTable, first, type HookTable, series, settle, settleInOrder, thenable, wrap } from "./hooks.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
 import type { AnyPlugin, Awaitable, Execution, Log, Permit, PluginHooks, PublicEnv, Token } from "./plugin.ts";
@@ -49,8 +49,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const reversed = buildTable([...ready].reverse());
 
   const site = new Hono<PublicEnv>(), admin = new Hono();
-  await series("onRoutes", table.onRoutes, [site]);
-  await series("onAdmin", table.onAdmin, [admin]);
+  await series("onRoutes", table.onRoutes, site);
+  await series("onAdmin", table.onAdmin, admin);
 
   let inFlight = 0, draining = false;
   const inner = runner(table);
@@ -68,7 +68,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     if (draining) out.headers.set("connection", "close");
     if (x.sent === undefined) end(x, response.status, error);
     else x.sent.then(() => end(x, response.status, error), (cause) => end(x, response.status, cause));
-    return out;
+    return x.seal(out);
   };
   const end = (x: BaseExchange, status: number, error: unknown): void => {
     inFlight--;
@@ -107,7 +107,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       }
     },
     async listen() {
-      await series("onListen", table.onListen, []);
+      await series("onListen", table.onListen, undefined);
     },
     drain: (deadline) => settle("onDrain", table.onDrain, [deadline]),
     close: () => settleInOrder("onClose", reversed.onClose, []),
@@ -151,21 +151,41 @@ async function setUp(
   }
 }
 
-/** Says what would run, asks every gate, runs it. */
+/** Says what would run, asks every gate, runs it. Without a promise as long as no plugin gives one. */
 function runner(table: HookTable): (x: Exchange) => Awaitable<Response> {
-  const gates = table.onAdmit.map(({ plugin, run }) => ({
-    plugin,
-    run(x: BaseExchange, execution: Execution): Awaitable<Response | void> {
-      const keep = (v: Permit | Response | void) => v instanceof Response ? v : void (v && x.permits.push(v));
-      return then(run(x, execution), keep);
-    },
-  }));
-  const execute = (x: BaseExchange, execution: Execution | Response | undefined): Awaitable<Response> => {
-    if (execution === undefined) return answer(404);
-    if (execution instanceof Response) return execution;
-    return then(first("onAdmit", gates, [x, execution]), (refusal) => refusal ?? execution.run(x));
+  const { onResolve, onAdmit } = table;
+  const execute = (x: BaseExchange, found: Execution | Response | undefined): Awaitable<Response> => {
+    if (found === undefined) return answer(404);
+    return found instanceof Response ? found : admit(x, found, 0);
   };
-  return (x) => then(first("onResolve", table.onResolve, [x]), (found) => execute(x as BaseExchange, found));
+  const admit = (x: BaseExchange, execution: Execution, from: number): Awaitable<Response> => {
+    for (let i = from; i < onAdmit.length; i++) {
+      const { plugin, run } = onAdmit[i]!;
+      const verdict = attempt(plugin, "onAdmit", run, x, execution);
+      if (thenable(verdict)) {
+        return (verdict as Promise<Permit | Response | void>).then(
+          (settled) => keep(x, settled) ?? admit(x, execution, i + 1),
+          (cause) => blame(plugin, "onAdmit", cause),
+        );
+      }
+      const refusal = keep(x, verdict as Permit | Response | void);
+      if (refusal !== undefined) return refusal;
+    }
+    return execution.run(x);
+  };
+  return (x) => {
+    const found = first("onResolve", onResolve, x);
+    return thenable(found)
+      ? (found as Promise<Execution | Response | undefined>).then((settled) => execute(x as BaseExchange, settled))
+      : execute(x as BaseExchange, found as Execution | Response | undefined);
+  };
+}
+
+/** Keeps a permit for the exchange; hands a refusal on. */
+function keep(x: BaseExchange, verdict: Permit | Response | void): Response | undefined {
+  if (verdict instanceof Response) return verdict;
+  if (verdict) x.permits.push(verdict);
+  return undefined;
 }
 
 /** Puts the plugins' routes in front: what no route matches goes on to `inner`. */

@@ -57,32 +57,34 @@ export function thenable(v: unknown): v is PromiseLike<unknown> {
   return typeof v === "object" && v !== null && typeof (v as PromiseLike<unknown>).then === "function";
 }
 
-/** `await` that stays synchronous when it can. */
-export function then<T, R>(v: Awaitable<T>, f: (v: T) => Awaitable<R>): Awaitable<R> {
-  return thenable(v) ? (v as Promise<T>).then(f) : f(v as T);
+/** Fails in the name of a plugin's hook. */
+export function blame(plugin: string, hook: HookName, cause: unknown): never {
+  throw CoreError.at(plugin, hook, cause);
+}
+
+/** Calls a handler with one or two arguments (a spread would cost each request an array), failing in its name. */
+export function attempt<A, B, R>(plugin: string, hook: HookName, run: (a: A, b: B) => R, a: A, b: B): R {
+  try {
+    return run(a, b);
+  } catch (cause) {
+    return blame(plugin, hook, cause);
+  }
 }
 
 /** Tries entries in order until one returns something; becomes asynchronous only at the first promise. */
-export function first<A extends unknown[], R>(
+export function first<A, R>(
   hook: HookName,
-  entries: readonly Entry<(...args: A) => Awaitable<R | void>>[],
-  args: A,
+  entries: readonly Entry<(a: A) => Awaitable<R | void>>[],
+  a: A,
   from: number = 0,
 ): Awaitable<R | undefined> {
   for (let i = from; i < entries.length; i++) {
-    const e = entries[i]!;
-    let r: Awaitable<R | void>;
-    try {
-      r = e.run(...args);
-    } catch (cause) {
-      throw CoreError.at(e.plugin, hook, cause);
-    }
+    const { plugin, run } = entries[i]!;
+    const r = attempt(plugin, hook, run, a, undefined);
     if (thenable(r)) {
       return (r as Promise<R | void>).then(
-        (v) => v === undefined ? first(hook, entries, args, i + 1) : v as R,
-        (cause) => {
-          throw CoreError.at(e.plugin, hook, cause);
-        },
+        (v) => v === undefined ? first(hook, entries, a, i + 1) : v as R,
+        (cause) => blame(plugin, hook, cause),
       );
     }
     if (r !== undefined) return r as R;
@@ -91,12 +93,12 @@ export function first<A extends unknown[], R>(
 }
 
 /** Runs entries one after another and stops at the first failure. */
-export function series<A extends unknown[]>(
+export function series<A>(
   hook: HookName,
-  entries: readonly Entry<(...args: A) => Awaitable<void>>[],
-  args: A,
+  entries: readonly Entry<(a: A) => Awaitable<void>>[],
+  a: A,
 ): Awaitable<void> {
-  return first<A, never>(hook, entries, args);
+  return first<A, never>(hook, entries, a);
 }
 
 /** Runs every entry at once, whatever the others do, and returns what failed. */

@@ -39,7 +39,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
   const fetch = (request: Request, server: BunServer) => {
     if (untimed) server.timeout(request, 0);
     const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? "";
-    return withBunFile(handle(new BunExchange(request, server, side, intake, peer)));
+    return handle(new BunExchange(request, server, side, intake, peer));
   };
 
   let server: BunServer;
@@ -110,6 +110,10 @@ class BunExchange extends BaseExchange {
 
   get gone(): boolean {
     return this.#raw.signal.aborted;
+  }
+
+  override seal(response: Response): Response {
+    return withBunFile(response);
   }
 
   onGone(left: () => void): () => void {

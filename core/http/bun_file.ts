@@ -1,6 +1,4 @@
 import { closeSync, existsSync } from "node:fs";
-import { then } from "../hooks.ts";
-import type { Awaitable } from "../plugin.ts";
 import { fileOf } from "./bytes.ts";
 
 interface BunFiles {
@@ -16,12 +14,8 @@ interface BunFiles {
 const byDescriptor = process.platform === "linux" && existsSync("/proc/self/fd");
 
 /** Puts Bun's own file in the place of a stream that is read from one. */
-export function withBunFile(answer: Awaitable<Response>): Awaitable<Response> {
-  return byDescriptor ? then(answer, exchangeBody) : answer;
-}
-
-function exchangeBody(response: Response): Response {
-  const file = fileOf(response);
+export function withBunFile(response: Response): Response {
+  const file = byDescriptor ? fileOf(response) : undefined;
   // Without a content type Bun would add one, and a name to save the file under.
   if (file === undefined || !response.headers.has("content-type") || !file.take()) return response;
   // Bun opens the path when it gets the response, before anything else can run.

@@ -75,11 +75,12 @@ export abstract class BaseExchange implements Exchange {
     const host = headers.get("host");
     // Only HTTP/1.0 may come without a Host; a runtime that hides the version has refused the others itself.
     this.protocol = host === null && head.protocol === "HTTP/1.1" ? "HTTP/1.0" : head.protocol;
-    const origin = originForm(head.target);
-    this.host = this.#forwarded?.host ?? origin?.authority ?? host ?? "";
-    const { path, query } = splitTarget(origin?.target ?? "/");
-    const canonical = origin === undefined ? undefined : canonicalPath(path);
+    const plain = head.target.charCodeAt(0) === 47;
+    const origin = plain ? undefined : originForm(head.target);
     this.target = origin?.target ?? head.target;
+    this.host = this.#forwarded?.host ?? origin?.authority ?? host ?? "";
+    const { path, query } = splitTarget(this.target);
+    const canonical = plain || origin !== undefined ? canonicalPath(path) : undefined;
     this.path = canonical ?? "/";
     this.query = query;
 
@@ -102,6 +103,11 @@ export abstract class BaseExchange implements Exchange {
   abstract readonly gone: boolean;
   abstract readonly signal: AbortSignal;
   abstract onGone(left: () => void): () => void;
+  /** The last thing done to a response: a listener may swap it for one that it sends better. */
+  seal(response: Response): Response {
+    return response;
+  }
+
   /** The body as the runtime gives it, not limited. */
   protected abstract source(): ReadableStream<Uint8Array> | null;
 

@@ -5,6 +5,9 @@ import type { Awaitable, Permit } from "../../core/plugin.ts";
 import type { FairGate } from "./fair_gate.ts";
 import { refusal } from "./refusal.ts";
 
+/** A wait (ms) after which listeners have looked for clients that left anyway. */
+const shortMs = 25;
+
 /** How an admission can end; the label of `fairlead_admission_total`. */
 export type Outcome = "immediate" | "queued" | "shed_full" | "shed_grace" | "deadline" | "cancelled" | "drained";
 
@@ -81,8 +84,9 @@ class Waiting implements Waiter {
   }
 
   onGrant(waitedMs: number): void {
-    // Who has left is heard of a little late: a last look keeps his request from running.
-    if (this.#x.gone) {
+    // Who has left is heard of a little late: a last look keeps his request from running. After a short wait the look would
+    // cost more (it makes an AbortSignal on Bun) than the request it seldom saves.
+    if (waitedMs > shortMs && this.#x.gone) {
       this.#end(waitedMs, this.#lane.turnAway("cancelled"));
       return this.#lane.gate.leave();
     }

@@ -10,6 +10,8 @@ export interface PhpSettings {
   readonly fastcgi?: string | undefined;
   readonly ini: Readonly<Record<string, string | number | boolean>>;
   readonly env: Readonly<Record<string, string>>;
+  readonly clear_env: boolean;
+  readonly catch_output: boolean;
   readonly max_requests: number;
   readonly user?: string | undefined;
   readonly group?: string | undefined;
@@ -30,6 +32,10 @@ export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
   env: z.record(z.string(), z.string()).default({}).describe(
     "Environment variables PHP sees besides the server's own.",
   ),
+  clear_env: z.boolean().default(false)
+    .describe("Hide the server's own environment from PHP. Variables named FAIRLEAD_* are always hidden."),
+  catch_output: z.boolean().default(false)
+    .describe("Log what scripts write to php://stderr, for about 30 us a request; error_log() is logged without."),
   max_requests: z.int().min(0).default(0).describe("Replace a PHP process after this many requests; 0 never does."),
   user: z.string().optional().describe("User PHP runs as when the server runs as root; www-data when absent."),
   group: z.string().optional().describe("Group PHP runs as when the server runs as root."),

@@ -1,7 +1,6 @@
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { answer } from "../../core/http/answers.ts";
-import { Deadlines, type Limited } from "./deadlines.ts";
 import { type Clock, systemClock } from "./fastcgi/clock.ts";
 import type { Progress } from "./fastcgi/handler.ts";
 import type { Lease } from "./fastcgi/lease.ts";
@@ -9,6 +8,7 @@ import type { ChildPool } from "./fastcgi/pool.ts";
 import type { FcgiRequest } from "./fastcgi/request.ts";
 import { Reply, type ReplyHost } from "./reply.ts";
 import type { ReceivedBody } from "./spool.ts";
+import { Watch, type Watched } from "./watch.ts";
 
 /** How an execution ended, as a metrics label. */
 export type ExecutionEnd = "ok" | "error" | "timeout" | "left";
@@ -23,6 +23,14 @@ export interface ExecutorOptions {
   readonly clock?: Clock;
 }
 
+/**
+ * How often runs are looked at, in ms: output that PHP flushed waits so long at most, and so late it is noticed that a
+ * client has left or a deadline has come.
+ */
+const lookEvery = 10;
+/** Output younger than this (ms) at a look stays held back: the rest of the response mostly comes right behind. */
+const holdMs = 5;
+
 /** Methods that may be sent twice (RFC 9110, section 9.2.2), and that carry no body here. */
 const repeatable = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -30,14 +38,14 @@ const repeatable = new Set(["GET", "HEAD", "OPTIONS"]);
 export class PhpExecutor {
   readonly #options: ExecutorOptions;
   readonly #clock: Clock;
-  readonly #deadlines: Deadlines;
+  readonly #watch: Watch;
   /** Processes whose client has left: they run on until they print, or until their deadline. */
-  readonly #deserted = new Map<number, Limited>();
+  readonly #deserted = new Map<number, Watched>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#deadlines = new Deadlines(this.#clock);
+    this.#watch = new Watch(this.#clock, lookEvery);
   }
 
   /**
@@ -48,7 +56,7 @@ export class PhpExecutor {
     x.hold();
     x.handler = "php";
     const run = new Run(this, this.#options, this.#clock, x, request, body);
-    this.#deadlines.add(run);
+    this.#watch.add(run);
     run.start();
     return run.reply.response;
   }
@@ -58,35 +66,35 @@ export class PhpExecutor {
     const item = this.#deserted.get(pid);
     if (item === undefined) return;
     this.#deserted.delete(pid);
-    this.#deadlines.delete(item);
+    this.#watch.delete(item);
   }
 
   /** @internal A run has ended. */
   ended(run: Run): void {
-    this.#deadlines.delete(run);
+    this.#watch.delete(run);
   }
 
   /** @internal A process goes on for nobody: it is ended at its request's deadline. */
   desert(pid: number, deadline: number): void {
-    const item: Limited = {
-      deadline,
-      expire: () => {
+    const item: Watched = {
+      look: (now) => {
+        if (now < deadline) return;
         this.#deserted.delete(pid);
+        this.#watch.delete(item);
         this.#options.killChild(pid);
       },
     };
     this.#deserted.set(pid, item);
-    this.#deadlines.add(item);
+    this.#watch.add(item);
   }
 
   close(): void {
-    this.#deadlines.close();
+    this.#watch.close();
   }
 }
 
 /** One execution. */
-class Run implements Limited, ReplyHost {
-  readonly deadline: number;
+class Run implements Watched, ReplyHost {
   readonly method: string;
   readonly reply: Reply;
   readonly #executor: PhpExecutor;
@@ -96,10 +104,11 @@ class Run implements Limited, ReplyHost {
   readonly #request: FcgiRequest;
   readonly #body: ReceivedBody | undefined;
   readonly #started: number;
-  readonly #forget: () => void;
   #lease: Lease | undefined;
   #repeated = false;
   #over = false;
+  /** When a part of the reply was held back, or Infinity. */
+  #held = Infinity;
 
   constructor(
     executor: PhpExecutor,
@@ -115,11 +124,9 @@ class Run implements Limited, ReplyHost {
     this.#x = x;
     this.#request = request;
     this.#body = body;
-    this.deadline = x.deadline;
     this.method = x.method;
     this.#started = clock.now();
     this.reply = new Reply(this);
-    this.#forget = x.onGone(() => this.#left());
   }
 
   start(): void {
@@ -187,9 +194,18 @@ class Run implements Limited, ReplyHost {
     this.#left();
   }
 
-  /** The deadline has come. */
-  expire(): void {
+  onHold(): void {
+    this.#held = this.#clock.now();
+  }
+
+  look(now: number): void {
     if (this.#over) return;
+    if (now >= this.#x.deadline) this.#expire();
+    else if (this.#x.gone) this.#left();
+    else if (now - this.#held >= holdMs) this.reply.flush();
+  }
+
+  #expire(): void {
     const lease = this.#lease;
     const seconds = ((this.#clock.now() - this.#x.started) / 1000).toFixed(1);
     const text = lease === undefined ? "no PHP process came free" : `PHP process ${lease.pid} was ended`;
@@ -211,7 +227,7 @@ class Run implements Limited, ReplyHost {
       this.#options.pool.cancel(this);
       this.#x.release();
     } else {
-      this.#executor.desert(lease.pid, this.deadline);
+      this.#executor.desert(lease.pid, this.#x.deadline);
       lease.hangUp(() => this.#x.release());
     }
     this.reply.fail(new CoreError("CLIENT_LEFT", "The client left before PHP had answered", { status: 499 }));
@@ -219,7 +235,6 @@ class Run implements Limited, ReplyHost {
 
   #end(end: ExecutionEnd): void {
     this.#over = true;
-    this.#forget();
     this.#executor.ended(this);
     this.#body?.dispose();
     this.#options.onEnd(end, this.#clock.now() - this.#started);

@@ -41,10 +41,11 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
     php,
     children,
     ini: settings.ini,
-    env: { ...process.env, ...settings.env },
+    env: { ...(settings.clear_env ? {} : inherited()), ...settings.env },
     user: settings.user,
     group: settings.group,
     terminateTimeoutS: Math.ceil(options.lastResortMs / 1000),
+    catchOutput: settings.catch_output,
     onEvent: (event) => tell(event, log, (pid) => late.pool?.childGone(pid)),
   });
   log("info", "php-fpm is up", { version: php.version, binary: php.path, pid: master.pid, children });
@@ -63,6 +64,11 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
   });
   pool.start();
   return engine(pool, master);
+}
+
+/** Our environment as PHP may see it: without our own settings, which may hold secrets. */
+function inherited(): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("FAIRLEAD_")));
 }
 
 function engine(pool: ChildPool, master: FpmMaster): FpmEngine {

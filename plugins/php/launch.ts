@@ -34,6 +34,8 @@ export interface FpmOptions {
   readonly user?: string | undefined;
   readonly group?: string | undefined;
   readonly terminateTimeoutS?: number | undefined;
+  /** As in {@linkcode FpmConfig}. */
+  readonly catchOutput?: boolean | undefined;
   /** The folder to make the private folder in. */
   readonly tempDir?: string | undefined;
   /** 10 seconds when absent. */
@@ -62,6 +64,7 @@ export async function prepare(options: FpmOptions, dir: RuntimeDir, root: boolea
     user: root ? options.user ?? owner?.user : undefined,
     group: root ? options.group ?? (options.user === undefined ? owner?.group : undefined) : undefined,
     terminateTimeoutS: options.terminateTimeoutS,
+    catchOutput: options.catchOutput,
     statusListen: options.php.versionId >= 80_000 ? dir.statusSocket : undefined,
   };
   writeFileSync(dir.config, renderFpmConfig(config), { mode: 0o600 });

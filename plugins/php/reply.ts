@@ -5,8 +5,6 @@ import { HeadParser, type ResponseHead } from "./fastcgi/head.ts";
 
 /** Up to this many body bytes wait for the end of the response, so that it goes out as one piece with its length. */
 const holdBytes = 65_536;
-/** Output that pauses for this long (ms) goes out as a stream: someone flushed it on purpose. */
-const holdMs = 10;
 /** With more than this many bytes waiting for a slow client PHP is no longer read, until the client has taken them. */
 const high = 1_048_576;
 
@@ -25,6 +23,8 @@ export interface ReplyHost {
   onCancel(): void;
   /** A stream begins; `sent` settles when its last byte was handed over. */
   onStream(sent: Promise<void>): void;
+  /** A part of the body is held back: call {@linkcode Reply.flush} when no more of it has come for a while. */
+  onHold(): void;
 }
 
 /** Turns what one PHP process prints into a response: in one piece when it is small, else as a stream. */
@@ -32,12 +32,12 @@ export class Reply implements FcgiHandler {
   readonly response: Promise<Response>;
   readonly #host: ReplyHost;
   readonly #settle: { resolve(response: Response): void; reject(error: unknown): void };
-  #parser = new HeadParser();
-  #held: Uint8Array[] = [];
+  #parser: HeadParser | undefined;
+  #head: ResponseHead | undefined;
+  #held: Uint8Array[] | undefined;
   #heldBytes = 0;
   #bodyBytes = 0;
   #declared = -1;
-  #timer: ReturnType<typeof setTimeout> | undefined;
   #flow: Flow | undefined;
   #over = false;
 
@@ -55,12 +55,14 @@ export class Reply implements FcgiHandler {
 
   onStdout(chunk: Uint8Array): void {
     let bytes = chunk;
-    if (this.#parser.head === undefined) {
-      const body = this.#parser.push(chunk);
+    if (this.#head === undefined) {
+      const parser = this.#parser ??= new HeadParser();
+      const body = parser.push(chunk);
       if (body === undefined) return;
-      this.#declared = contentLength(this.#parser.head!);
+      const head = this.#head = parser.head!;
+      this.#declared = contentLength(head);
       bytes = body;
-      if (streams(this.#parser.head!)) this.#startFlow();
+      if (streams(head)) this.#startFlow();
     }
     if (this.#over || this.#host.method === "HEAD") return;
     if (this.#declared >= 0 && this.#bodyBytes + bytes.byteLength > this.#declared) {
@@ -73,25 +75,26 @@ export class Reply implements FcgiHandler {
       if (this.#flow.push(bytes) > high) this.#host.pause();
       return;
     }
-    this.#held.push(bytes);
+    if (this.#held === undefined) {
+      this.#held = [bytes];
+      this.#host.onHold();
+    } else this.#held.push(bytes);
     this.#heldBytes += bytes.byteLength;
     if (this.#heldBytes > holdBytes) this.#startFlow();
-    else if (this.#heldBytes === bytes.byteLength) queueMicrotask(this.#hold);
   }
 
-  /** The rest of the response usually came with its beginning: a timer is only for what is still open afterwards. */
-  readonly #hold = (): void => {
-    if (!this.#over && this.#flow === undefined) this.#timer ??= setTimeout(() => this.#startFlow(), holdMs);
-  };
+  /** Sends what is held back, and what follows, as a stream: someone flushed it on purpose, or PHP takes its time. */
+  flush(): void {
+    if (this.#heldBytes > 0) this.#startFlow();
+  }
 
   onStderr(bytes: Uint8Array): void {
     this.#host.onStderr(new TextDecoder().decode(bytes));
   }
 
   onEnd(): void {
-    clearTimeout(this.#timer);
     if (this.#over) return this.#host.onEnd();
-    const head = this.#parser.head;
+    const head = this.#head;
     if (head === undefined) {
       this.#host.onEnd();
       return this.fail(new CoreError("PHP_HEAD_MISSING", "PHP ended without a response", { status: 502 }));
@@ -107,35 +110,29 @@ export class Reply implements FcgiHandler {
       const bare = this.#host.method === "HEAD" || bodyless(head.status);
       const headers = responseHeaders(head, bare);
       const init = { status: head.status, headers };
-      this.#settle.resolve(bare ? new Response(null, init) : bytesResponse(joined(this.#held, this.#heldBytes), init));
+      this.#settle.resolve(bare ? new Response(null, init) : bytesResponse(joined(this.#held ?? [], this.#heldBytes), init));
     } catch (cause) {
       this.#settle.reject(unusable(cause));
     }
   }
 
   onFail(error: CoreError, progress: Progress): void {
-    clearTimeout(this.#timer);
     if (this.#over) return void this.#host.onFail(error, progress);
-    if (this.#host.onFail(error, progress)) {
-      this.#parser = new HeadParser();
-      return;
-    }
-    this.fail(error);
+    if (this.#host.onFail(error, progress)) this.#parser = undefined;
+    else this.fail(error);
   }
 
   /** Ends the reply: with an error response while nothing has been sent, else by cutting the stream off. */
   fail(error: CoreError): void {
-    clearTimeout(this.#timer);
     this.#over = true;
-    this.#held = [];
+    this.#held = undefined;
     if (this.#flow !== undefined) this.#flow.fail(error);
     else this.#settle.reject(error);
   }
 
   #startFlow(): void {
-    clearTimeout(this.#timer);
     if (this.#over || this.#flow !== undefined) return;
-    const head = this.#parser.head!;
+    const head = this.#head!;
     if (this.#host.method === "HEAD" || bodyless(head.status)) return;
     const flow = new Flow(() => this.#host.resume(), () => {
       this.#over = true;
@@ -144,8 +141,8 @@ export class Reply implements FcgiHandler {
     try {
       const response = new Response(flow.stream, { status: head.status, headers: responseHeaders(head, true) });
       this.#flow = flow;
-      for (const bytes of this.#held) flow.push(bytes);
-      this.#held = [];
+      for (const bytes of this.#held ?? []) flow.push(bytes);
+      this.#held = undefined;
       this.#host.onStream(flow.sent);
       this.#settle.resolve(response);
     } catch (cause) {

@@ -61,7 +61,7 @@ describe("renderFpmConfig", () => {
       "pm.status_listen": "'/run/x/st.sock'",
       "pm.status_path": "/status",
       "clear_env": "no",
-      "catch_workers_output": "yes",
+      "catch_workers_output": "no",
       "decorate_workers_output": "yes",
       "security.limit_extensions": ".php",
       "request_terminate_timeout": "90s",

@@ -176,7 +176,7 @@ describe("startFpm", () => {
   });
 
   test("tells what scripts write and what PHP reports, by child", async () => {
-    const master = await start();
+    const master = await start({ catchOutput: true });
     const code = "file_put_contents('php://stderr', \"my log\\n\"); error_log('reported'); echo getmypid();";
     const answer = await run(master, "log.php", code);
     expect(answer.stderr).toContain("PHP message: reported");
