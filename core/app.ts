@@ -1,7 +1,18 @@
 import { Hono } from "hono";
 import { CoreError } from "./error.ts";
 import type { Exchange, Outcome } from "./exchange.ts";
-import { attempt, blame, buildTable, first, type HookTable, series, settle, settleInOrder, thenable, wrap } from "./hooks.ts";
+import {
+  attempt,
+  blame,
+  buildTable,
+  first,
+  type HookTable,
+  series,
+  settle,
+  settleInOrder,
+  thenable,
+  wrap,
+} from "./hooks.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
 import type { AnyPlugin, Awaitable, Execution, Log, Permit, PluginHooks, PublicEnv, Token } from "./plugin.ts";

@@ -110,7 +110,9 @@ export class Reply implements FcgiHandler {
       const bare = this.#host.method === "HEAD" || bodyless(head.status);
       const headers = responseHeaders(head, bare);
       const init = { status: head.status, headers };
-      this.#settle.resolve(bare ? new Response(null, init) : bytesResponse(joined(this.#held ?? [], this.#heldBytes), init));
+      this.#settle.resolve(
+        bare ? new Response(null, init) : bytesResponse(joined(this.#held ?? [], this.#heldBytes), init),
+      );
     } catch (cause) {
       this.#settle.reject(unusable(cause));
     }

@@ -8,14 +8,14 @@ const entry = <F>(run: F, plugin = "p") => ({ plugin, run });
 describe("hook kinds", () => {
   test("first stays synchronous until a promise appears", async () => {
     const order: number[] = [];
-    const sync = first("onResolve", [entry(() => void order.push(1)), entry(() => 2)], []);
+    const sync = first("onResolve", [entry(() => void order.push(1)), entry(() => 2)], undefined);
     expect(sync).toBe(2);
     const mixed = first("onResolve", [
       entry(() => void order.push(3)),
       entry(() => Promise.resolve(undefined)),
       entry(() => 4),
       entry(() => void order.push(5)),
-    ], []);
+    ], undefined);
     expect(mixed instanceof Promise).toBe(true);
     expect(await mixed).toBe(4);
     expect(order).toEqual([1, 3]);
@@ -25,9 +25,9 @@ describe("hook kinds", () => {
     const bad = [entry(() => {
       throw new Error("broken");
     }, "geo")];
-    expect(() => first("onResolve", bad, [])).toThrow("geo.onResolve: broken");
+    expect(() => first("onResolve", bad, undefined)).toThrow("geo.onResolve: broken");
     const coded = [entry(() => Promise.reject(new CoreError("MY_CODE", "mine")), "geo")];
-    const error = await Promise.resolve(first("onResolve", coded, [])).catch((e) => e);
+    const error = await Promise.resolve(first("onResolve", coded, undefined)).catch((e) => e);
     expect(error.code).toBe("MY_CODE");
   });
 
@@ -38,7 +38,7 @@ describe("hook kinds", () => {
       entry(() => Promise.reject(new Error("no")), "b"),
       entry(() => void seen.push("c")),
     ];
-    const error = await Promise.resolve(series("onListen", entries, [])).catch((e) => e);
+    const error = await Promise.resolve(series("onListen", entries, undefined)).catch((e) => e);
     expect(error.message).toBe("b.onListen: no");
     expect(seen).toEqual(["a"]);
   });
