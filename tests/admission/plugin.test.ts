@@ -150,12 +150,13 @@ describe("onAdmit", () => {
   });
 
   test("a client whose leaving was not heard of yet is not let in when its turn comes", async () => {
-    const { admit, gates, meter } = await start();
+    const { admit, gates, meter, clock } = await start();
     const gate = gates.open("php", 1);
     const first = admit(new FakeExchange()) as Permit;
     const x = new FakeExchange();
     const left = admit(x), stays = admit(new FakeExchange());
     x.gone = true;
+    clock.advance(26);
     first.release();
     expect((await left as Response).status).toBe(499);
     expect(isPermit(await stays)).toBe(true);
