@@ -73,7 +73,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const bounds: Bound[] = [];
   let admin: Bound | undefined;
   const intake: Intake = {
-    proxies: new TrustedProxies(server.trusted_proxies),
+    proxies: new TrustedProxies(server.trusted_proxies, server.trusted_headers),
     timeoutMs: server.timeout,
     maxBody: server.max_body,
     idleMs: server.body_timeout,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { duration, size } from "./config/units.ts";
 import { parseAddress } from "./http/listen.ts";
-import { TrustedProxies } from "./http/proxies.ts";
+import { type ProxyHeader, proxyHeaders, TrustedProxies, usualProxyHeaders } from "./http/proxies.ts";
 
 /** A text that a function takes without an error; its error is the problem reported. */
 function readBy(read: (text: string) => unknown): z.ZodString {
@@ -20,6 +20,7 @@ export interface ServerSettings {
   readonly public?: string | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly trusted_proxies: readonly string[];
+  readonly trusted_headers?: readonly ProxyHeader[] | undefined;
   readonly max_body: number;
   readonly max_header: number;
   readonly timeout: number;
@@ -50,7 +51,11 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
     key: z.string().describe("PEM file with the private key."),
   }).optional().describe("Serve HTTPS on every TCP address."),
   trusted_proxies: z.array(readBy((rule) => new TrustedProxies([rule]))).default([])
-    .describe('Peers whose X-Forwarded-* or Forwarded headers are believed: addresses, ranges, or "unix".'),
+    .describe('Peers whose trusted_headers are believed: addresses, ranges, or "unix".'),
+  trusted_headers: z.array(z.enum(proxyHeaders)).default([...usualProxyHeaders])
+    .describe(
+      "Headers that every trusted proxy sets itself, whatever the client sent; x-forwarded-* before forwarded.",
+    ),
   max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
   max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
   timeout: duration().prefault("60s").describe("A request's absolute deadline (504 after)."),

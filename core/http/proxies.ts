@@ -9,6 +9,17 @@ export interface Forwarded {
   readonly host: string | undefined;
 }
 
+/** Headers a trusted proxy may be believed in. */
+export const proxyHeaders = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"] as const;
+
+export type ProxyHeader = (typeof proxyHeaders)[number];
+
+/**
+ * Believed unless told otherwise. `X-Forwarded-Host` is not among them: most proxies pass on what the client wrote there,
+ * and keep `Host` as it was.
+ */
+export const usualProxyHeaders: readonly ProxyHeader[] = ["x-forwarded-for", "x-forwarded-proto", "forwarded"];
+
 /** One hop of `X-Forwarded-For` or `Forwarded`, as read; `address` is empty when the header hides it. */
 interface Hop {
   readonly address: string;
@@ -28,10 +39,15 @@ export function plainAddress(address: string): string {
 export class TrustedProxies {
   readonly #list = new BlockList();
   readonly #unix: boolean;
+  readonly #believes: (header: ProxyHeader) => boolean;
   readonly empty: boolean;
 
-  /** @param rules addresses and CIDR ranges, and `unix` for every peer on a unix socket */
-  constructor(rules: readonly string[]) {
+  /**
+   * @param rules addresses and CIDR ranges, and `unix` for every peer on a unix socket
+   * @param headers what they are believed in; anything else was perhaps passed on as the client wrote it
+   */
+  constructor(rules: readonly string[], headers: readonly ProxyHeader[] = usualProxyHeaders) {
+    this.#believes = (header) => headers.includes(header);
     this.empty = rules.length === 0;
     this.#unix = rules.includes("unix");
     for (const rule of rules) {
@@ -56,18 +72,22 @@ export class TrustedProxies {
     return family !== 0 && this.#list.check(plain, family === 4 ? "ipv4" : "ipv6");
   }
 
-  /** What the peer's headers say, or undefined when the peer is not trusted or says nothing. */
+  /**
+   * What the peer's headers say, or undefined when the peer is not trusted or says nothing. `Forwarded` counts only where
+   * no `X-Forwarded-*` header does: never a part from the one and a part from the other.
+   */
   read(peer: string, headers: Headers): Forwarded | undefined {
     if (this.empty || !this.trusts(peer)) return undefined;
-    const list = headers.get("x-forwarded-for");
-    if (list !== null || headers.has("x-forwarded-proto")) {
+    const get = (header: ProxyHeader) => this.#believes(header) ? headers.get(header) : null;
+    const [list, proto, host] = [get("x-forwarded-for"), get("x-forwarded-proto"), get("x-forwarded-host")];
+    if (list !== null || proto !== null || host !== null) {
       return {
         ...this.#client((list ?? "").split(",").map((s) => readHop(s.trim()))),
-        scheme: readScheme(last(headers.get("x-forwarded-proto"))),
-        host: last(headers.get("x-forwarded-host")),
+        scheme: readScheme(last(proto)),
+        host: last(host),
       };
     }
-    const forwarded = headers.get("forwarded");
+    const forwarded = get("forwarded");
     if (forwarded === null) return undefined;
     const elements = splitQuoted(forwarded, ",").map(readElement);
     const nearest = elements.at(-1);

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { hostName, hostPort, validHost } from "../../core/http/host.ts";
-import { TrustedProxies } from "../../core/http/proxies.ts";
+import { type ProxyHeader, TrustedProxies } from "../../core/http/proxies.ts";
 
-const read = (rules: readonly string[], peer: string, headers: Record<string, string>) =>
-  new TrustedProxies(rules).read(peer, new Headers(headers));
+const read = (
+  rules: readonly string[],
+  peer: string,
+  headers: Record<string, string>,
+  believed?: readonly ProxyHeader[],
+) => new TrustedProxies(rules, believed).read(peer, new Headers(headers));
 
 describe("trusted proxies", () => {
   test("an untrusted peer is believed nothing", () => {
@@ -37,7 +41,7 @@ describe("trusted proxies", () => {
       "x-forwarded-for": "8.8.8.8",
       "x-forwarded-proto": "gopher, https",
       "x-forwarded-host": "evil.example, shop.example",
-    });
+    }, ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"]);
     expect([f?.scheme, f?.host]).toEqual(["https", "shop.example"]);
   });
 
@@ -47,6 +51,31 @@ describe("trusted proxies", () => {
         'for=1.1.1.1;proto=http, For="[2001:db8:cafe::17]:4711";proto=https;host="a,b.example;x", for=127.0.0.1;proto=https',
     });
     expect([f?.address, f?.port, f?.scheme]).toEqual(["2001:db8:cafe::17", 4711, "https"]);
+  });
+
+  test("a header that the proxy was not said to set is the client's own word", () => {
+    const headers = {
+      "x-forwarded-for": "8.8.8.8",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil.example",
+      "forwarded": "for=6.6.6.6;proto=http;host=other.example",
+    };
+    const seen = (...believed: ProxyHeader[]) => {
+      const f = read(["::1"], "::1", headers, believed);
+      return [f?.address, f?.scheme, f?.host];
+    };
+    expect(seen("x-forwarded-for")).toEqual(["8.8.8.8", undefined, undefined]);
+    expect(seen("x-forwarded-proto")).toEqual(["", "https", undefined]);
+    expect(seen("x-forwarded-host")).toEqual(["", undefined, "evil.example"]);
+    expect(seen("forwarded")).toEqual(["6.6.6.6", "http", "other.example"]);
+    expect(seen()).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("by default X-Forwarded-Host is not believed, and Forwarded only where no X-Forwarded-* header is", () => {
+    const both = read(["::1"], "::1", { "x-forwarded-proto": "https", "forwarded": "for=6.6.6.6;host=evil.example" });
+    expect([both?.address, both?.scheme, both?.host]).toEqual(["", "https", undefined]);
+    const host = read(["::1"], "::1", { "x-forwarded-for": "8.8.8.8", "x-forwarded-host": "evil.example" });
+    expect([host?.address, host?.host]).toEqual(["8.8.8.8", undefined]);
   });
 
   test("a rule that is no range is refused with its text", () => {
