@@ -2,6 +2,8 @@ import type { Override } from "./environment.ts";
 import { getIn, isTable, type Path, startsWith } from "./path.ts";
 import type { RawConfig } from "./read.ts";
 
+const secretName = /(password|passwd|passphrase|pwd|secret|token|credential|_key|_auth|(^|_)pass)s?$/i;
+
 /** Where each value was written. */
 export class Places {
   readonly #raw: RawConfig;
@@ -35,8 +37,7 @@ export class Places {
 
   /** Whether a value must never be shown: it came from a `_FILE`, or its key says so. */
   secret(path: Path): boolean {
-    return /(password|passwd|secret|token|_key)s?$/i.test(String(path.at(-1))) ||
-      (this.override(path)?.secret ?? false);
+    return secretName.test(String(path.at(-1))) || (this.override(path)?.secret ?? false);
   }
 }
 

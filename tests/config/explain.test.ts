@@ -82,6 +82,24 @@ database = "geo.mmdb"            # default
 `);
   });
 
+  test("hides what its name calls a secret, however it is written", async () => {
+    const secret = [
+      "DB_PASSWORD",
+      "db_pass",
+      "PASS",
+      "MYSQL_PWD",
+      "APP_KEY",
+      "STRIPE_SECRETS",
+      "api_token",
+      "REDIS_AUTH",
+    ];
+    const open = ["bypass", "key", "PWD_FILE", "author", "token_count"];
+    const lines = [...secret, ...open].map((name) => `${name} = "v"\n`);
+    const shown = explainConfig(await load(`[php.env]\n${lines.join("")}`));
+    const hidden = [...shown.matchAll(/^(\w+) = "\*\*\*"/gm)].map(([, name]) => name);
+    expect(hidden).toEqual(secret);
+  });
+
   test("a string the schema takes apart is shown as written", async () => {
     const address = z.string().transform((text) => ({ host: text.split(":")[0], port: Number(text.split(":")[1]) }));
     const schema = z.strictObject({
@@ -122,7 +140,10 @@ database = "geo.mmdb"            # default
       php: fc.record({
         root: fc.string({ unit: "binary" }).filter((text) => !text.includes("://") && text.isWellFormed()),
         env: fc.dictionary(
-          name.filter((key) => !/^(__proto__|constructor)$|(password|passwd|secret|token|_key)s?$/i.test(key)),
+          name.filter((key) =>
+            !/^(__proto__|constructor)$|(password|passwd|passphrase|pwd|secret|token|credential|_key|_auth|(^|_)pass)s?$/i
+              .test(key)
+          ),
           name,
         ),
         pool: fc.record({ min: fc.nat(), idle: ms }, { requiredKeys: [] }),
