@@ -57,16 +57,16 @@ describe("the variables PHP sees", () => {
     readonly input: string;
   }
 
-  async function throughNginx(request: string): Promise<Seen> {
-    const answer = await nginx.send(request);
+  async function throughNginx(request: string, scheme: "http" | "https"): Promise<Seen> {
+    const answer = await nginx.send(request, scheme);
     // Chunk sizes stand on lines of their own; the JSON is one line.
     const json = answer.split("\n").find((line) => line.startsWith("{"));
     if (json === undefined) throw new Error(`nginx answered: ${answer}`);
     return JSON.parse(json.trim());
   }
 
-  async function throughUs(request: string): Promise<Seen> {
-    const x = exchangeOf(request, { localPort: nginx.port });
+  async function throughUs(request: string, scheme: "http" | "https" = "http"): Promise<Seen> {
+    const x = exchangeOf(request, { localPort: scheme === "http" ? nginx.port : nginx.tlsPort, scheme });
     const found = makeResolver({ publicRoot: join(dir, "root") }, diskFs)(x.path, x.query);
     if (found.kind !== "script") throw new Error(`resolved to ${found.kind}`);
     const vars: [string, string][] = [];
@@ -106,9 +106,15 @@ describe("the variables PHP sees", () => {
     "a value outside ASCII": `GET /index.php HTTP/1.1\r\n${host}X-Bytes: \xc3\xa9 \xe9\r\n\r\n`,
     "a method PHP does not know": `PURGE /index.php HTTP/1.1\r\n${host}\r\n`,
   };
-  for (const [name, request] of Object.entries(same)) {
+  const overTls = ["a query", "no query, and no Host in HTTP/1.0", "a form", "names of power"];
+  const cases = [
+    ...Object.entries(same).map(([name, request]) => [name, request, "http"] as const),
+    ...overTls.map((name) => [`${name}, over TLS`, same[name]!, "https"] as const),
+  ];
+  for (const [name, request, scheme] of cases) {
     test(`are those behind nginx: ${name}`, async () => {
-      const [theirs, ours] = await Promise.all([throughNginx(request), throughUs(request)]);
+      const [theirs, ours] = await Promise.all([throughNginx(request, scheme), throughUs(request, scheme)]);
+      expect(theirs.server["HTTPS"]).toBe(scheme === "https" ? "on" : undefined);
       for (const key of Object.keys(mayDiffer)) {
         if (key !== "REMOTE_USER") expect(ours.server).toHaveProperty([key]);
         delete theirs.server[key];

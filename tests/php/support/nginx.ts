@@ -3,15 +3,19 @@
  *
  * @module
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
+import { freePorts } from "../../support/ports.ts";
 
 export interface Nginx {
   readonly port: number;
+  /** The same site over TLS. */
+  readonly tlsPort: number;
   /** Sends bytes on a connection of their own and returns all that comes back, as Latin-1. */
-  send(request: string): Promise<string>;
+  send(request: string, scheme?: "http" | "https"): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -42,7 +46,11 @@ const fastcgiConf = `
 export async function startNginx(dir: string, root: string, fpmSocket: string): Promise<Nginx> {
   mkdirSync(join(dir, "nginx"), { recursive: true });
   const at = (name: string) => join(dir, "nginx", name);
-  const port = await freePort();
+  const [port = 0, tlsPort = 0] = await freePorts(2);
+  execFileSync("openssl", [
+    ..."req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=site.test -addext subjectAltName=DNS:site.test".split(" "),
+    ...["-keyout", at("key.pem"), "-out", at("cert.pem")],
+  ], { stdio: "ignore" });
   writeFileSync(
     at("nginx.conf"),
     `daemon off; worker_processes 1; pid ${at("pid")}; error_log ${at("error.log")};
@@ -53,6 +61,9 @@ http {
   uwsgi_temp_path ${at("uwsgi")}; scgi_temp_path ${at("scgi")};
   server {
     listen 127.0.0.1:${port};
+    listen 127.0.0.1:${tlsPort} ssl;
+    ssl_certificate ${at("cert.pem")};
+    ssl_certificate_key ${at("key.pem")};
     server_name site.test;
     root ${root};
     index index.php;
@@ -84,27 +95,22 @@ http {
   }
   return {
     port,
-    send: (request) =>
+    tlsPort,
+    send: (request, scheme = "http") =>
       new Promise((done, fail) => {
         let text = "";
-        const socket = connect(port, "127.0.0.1");
+        const socket = scheme === "http" ? connect(port, "127.0.0.1") : connectTls({
+          port: tlsPort,
+          host: "127.0.0.1",
+          servername: "site.test",
+          ca: readFileSync(at("cert.pem")),
+        });
         socket.setEncoding("latin1");
-        socket.on("connect", () => socket.write(request, "latin1"));
+        socket.on(scheme === "http" ? "connect" : "secureConnect", () => socket.write(request, "latin1"));
         socket.on("data", (chunk) => text += String(chunk));
         socket.on("error", fail);
         socket.on("close", () => done(text));
       }),
     stop: () => (child.kill("SIGQUIT"), ended),
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer();
-    server.once("error", fail);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => done(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
