@@ -27,6 +27,9 @@ export { Health } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
 export { Site } from "./core/contracts/site.ts";
 export { type RunningServer, type ServerOptions, startServer } from "./core/server.ts";
+export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";
+export { builtin } from "./cli/builtin.ts";
+export { prepare, type Prepared } from "./cli/prepare.ts";
 
 import process from "node:process";
 import { main } from "./cli/main.ts";

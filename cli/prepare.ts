@@ -54,7 +54,15 @@ export async function loadTables(file: string | undefined): Promise<Loaded> {
   return { raw, tables, plugins: [...builtin, ...external] };
 }
 
-/** Reads, checks and loads everything that comes before listening. */
+/**
+ * Reads, checks and loads everything that comes before listening: the file, the environment, the plugins they name.
+ *
+ * @example
+ * ```ts
+ * const { options } = await prepare("./fairlead.toml");
+ * const server = await startServer({ ...options, plugins: [...options.plugins, mine] });
+ * ```
+ */
 export async function prepare(named: string | undefined): Promise<Prepared> {
   const { raw, tables, plugins } = await loadTables(chooseFile(named));
   const config = await validate(raw, tables, { env: process.env });
