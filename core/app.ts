@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { Traffic } from "./contracts/traffic.ts";
 import { CoreError } from "./error.ts";
 import type { Exchange, Outcome } from "./exchange.ts";
 import {
@@ -54,8 +55,15 @@ export interface App {
 /** Sets every plugin up, in the order of their needs, and freezes the hook table. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { log } = options;
-  const plugins = sortPlugins(options.plugins, (options.offers ?? []).map(([t]) => t.id));
-  const ready = await setUp(plugins, options);
+  let inFlight = 0, draining = false;
+  const traffic: Traffic = {
+    get inFlight() {
+      return inFlight;
+    },
+  };
+  const offers: readonly Offer[] = [...(options.offers ?? []), [Traffic, traffic]];
+  const plugins = sortPlugins(options.plugins, offers.map(([t]) => t.id));
+  const ready = await setUp(plugins, { ...options, offers });
   const table = buildTable(ready);
   const reversed = buildTable([...ready].reverse());
 
@@ -63,7 +71,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   await series("onRoutes", table.onRoutes, site);
   await series("onAdmin", table.onAdmin, admin);
 
-  let inFlight = 0, draining = false;
   const inner = runner(table);
   const respond = wrap(table.onRequest, site.routes.length === 0 ? inner : behind(site, inner));
 
@@ -195,7 +202,7 @@ function runner(table: HookTable): (x: Exchange) => Awaitable<Response> {
 /** Keeps a permit for the exchange; hands a refusal on. */
 function keep(x: BaseExchange, verdict: Permit | Response | void): Response | undefined {
   if (verdict instanceof Response) return verdict;
-  if (verdict) x.permits.push(verdict);
+  if (verdict) x.keep(verdict);
   return undefined;
 }
 

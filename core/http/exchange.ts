@@ -2,7 +2,7 @@ import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
 import { validHost } from "./host.ts";
-import { canonicalPath, originForm, splitTarget } from "./path.ts";
+import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
 
 /** The `[server]` settings that every exchange is read by. */
@@ -52,7 +52,7 @@ export abstract class BaseExchange implements Exchange {
   sent: Promise<unknown> | undefined = undefined;
   bytes: number = -1;
   held: boolean = false;
-  readonly permits: Permit[] = [];
+  #permits: Permit[] | undefined;
   protected readonly intake: Intake;
   readonly #forwarded: Forwarded | undefined;
   #body: ReadableStream<Uint8Array> | null | undefined;
@@ -79,10 +79,9 @@ export abstract class BaseExchange implements Exchange {
     const origin = plain ? undefined : originForm(head.target);
     this.target = origin?.target ?? head.target;
     this.host = this.#forwarded?.host ?? origin?.authority ?? host ?? "";
-    const { path, query } = splitTarget(this.target);
-    const canonical = plain || origin !== undefined ? canonicalPath(path) : undefined;
+    const canonical = plain || origin !== undefined ? canonicalPath(pathOf(this.target)) : undefined;
     this.path = canonical ?? "/";
-    this.query = query;
+    this.query = queryOf(this.target);
 
     const length = headers.get("content-length");
     const coding = headers.get("transfer-encoding");
@@ -143,11 +142,20 @@ export abstract class BaseExchange implements Exchange {
     return this.#extra;
   }
 
+  /** Takes over a permit that a gate has given. */
+  keep(permit: Permit): void {
+    if (this.#permits === undefined) this.#permits = [permit];
+    else this.#permits.push(permit);
+  }
+
   hold(): void {
     this.held = true;
   }
 
   release(): void {
-    for (let permit = this.permits.pop(); permit !== undefined; permit = this.permits.pop()) permit.release();
+    const permits = this.#permits;
+    if (permits === undefined) return;
+    this.#permits = undefined;
+    for (let i = permits.length - 1; i >= 0; i--) permits[i]!.release();
   }
 }
