@@ -82,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     return finish(x, response, error);
   };
   const finish = (x: BaseExchange, response: Response, error?: unknown): Response => {
-    const out = stamp(x, response);
+    const out = x.stamp(response);
     if (draining) out.headers.set("connection", "close");
     if (x.sent === undefined) end(x, response.status, error);
     else x.sent.then(() => end(x, response.status, error), (cause) => end(x, response.status, cause));
@@ -230,20 +230,6 @@ function canonicalRequest(x: Exchange): Request {
   const path = encodeURI(x.path).replace(/[?#]/g, encodeURIComponent);
   if (x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
   return new Request(`${x.scheme}://${x.host || "localhost"}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
-}
-
-/** Adds the request id and whatever plugins asked for. */
-function stamp(x: BaseExchange, response: Response): Response {
-  let out = response;
-  try {
-    out.headers.set("x-request-id", x.id);
-  } catch {
-    // `Response.redirect` and `fetch` make headers that cannot be changed.
-    out = new Response(response.body, response);
-    out.headers.set("x-request-id", x.id);
-  }
-  if (x.added !== undefined) { for (const [name, value] of x.added) out.headers.append(name, value); }
-  return out;
 }
 
 async function within<T>(ms: number, plugin: string, run: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
+import { bytesResponse } from "./bytes.ts";
 import { validHost } from "./host.ts";
 import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
@@ -53,6 +54,7 @@ export abstract class BaseExchange implements Exchange {
   bytes: number = -1;
   held: boolean = false;
   #permits: Permit[] | undefined;
+  #stamped: Response | undefined;
   protected readonly intake: Intake;
   readonly #forwarded: Forwarded | undefined;
   #body: ReadableStream<Uint8Array> | null | undefined;
@@ -137,9 +139,29 @@ export abstract class BaseExchange implements Exchange {
     return this.#extra ??= [];
   }
 
-  /** The extra headers, if any were set. */
-  get added(): readonly (readonly [string, string])[] | undefined {
-    return this.#extra;
+  respond(
+    body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+    status: number,
+    headers: readonly (readonly [name: string, value: string])[],
+  ): Response {
+    const all = [...headers, ["x-request-id", this.id], ...(this.#extra ?? [])] as [string, string][];
+    const init = { status, headers: all };
+    return this.#stamped = body instanceof Uint8Array ? bytesResponse(body, init) : new Response(body, init);
+  }
+
+  /** Adds the server's own headers to a response that was not made by {@linkcode Exchange.respond}. */
+  stamp(response: Response): Response {
+    if (response === this.#stamped) return response;
+    let out = response;
+    try {
+      out.headers.set("x-request-id", this.id);
+    } catch {
+      // `Response.redirect` and `fetch` make headers that cannot be changed.
+      out = new Response(response.body, response);
+      out.headers.set("x-request-id", this.id);
+    }
+    if (this.#extra !== undefined) { for (const [name, value] of this.#extra) out.headers.append(name, value); }
+    return out;
   }
 
   /** Takes over a permit that a gate has given. */

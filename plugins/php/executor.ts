@@ -138,6 +138,10 @@ class Run implements Watched, ReplyHost {
     else this.#options.pool.wait(this);
   }
 
+  respond(...args: Parameters<Exchange["respond"]>): Response {
+    return this.#x.respond(...args);
+  }
+
   onLease(lease: Lease): void {
     this.#lease = lease;
     lease.send(this.#request, this.reply);
