@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { Traffic } from "./contracts/traffic.ts";
 import { CoreError } from "./error.ts";
 import type { Exchange, Outcome } from "./exchange.ts";
 import {
@@ -54,8 +55,15 @@ export interface App {
 /** Sets every plugin up, in the order of their needs, and freezes the hook table. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { log } = options;
-  const plugins = sortPlugins(options.plugins, (options.offers ?? []).map(([t]) => t.id));
-  const ready = await setUp(plugins, options);
+  let inFlight = 0, draining = false;
+  const traffic: Traffic = {
+    get inFlight() {
+      return inFlight;
+    },
+  };
+  const offers: readonly Offer[] = [...(options.offers ?? []), [Traffic, traffic]];
+  const plugins = sortPlugins(options.plugins, offers.map(([t]) => t.id));
+  const ready = await setUp(plugins, { ...options, offers });
   const table = buildTable(ready);
   const reversed = buildTable([...ready].reverse());
 
@@ -63,7 +71,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   await series("onRoutes", table.onRoutes, site);
   await series("onAdmin", table.onAdmin, admin);
 
-  let inFlight = 0, draining = false;
   const inner = runner(table);
   const respond = wrap(table.onRequest, site.routes.length === 0 ? inner : behind(site, inner));
 
@@ -75,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     return finish(x, response, error);
   };
   const finish = (x: BaseExchange, response: Response, error?: unknown): Response => {
-    const out = stamp(x, response);
+    const out = x.stamp(response);
     if (draining) out.headers.set("connection", "close");
     if (x.sent === undefined) end(x, response.status, error);
     else x.sent.then(() => end(x, response.status, error), (cause) => end(x, response.status, cause));
@@ -195,7 +202,7 @@ function runner(table: HookTable): (x: Exchange) => Awaitable<Response> {
 /** Keeps a permit for the exchange; hands a refusal on. */
 function keep(x: BaseExchange, verdict: Permit | Response | void): Response | undefined {
   if (verdict instanceof Response) return verdict;
-  if (verdict) x.permits.push(verdict);
+  if (verdict) x.keep(verdict);
   return undefined;
 }
 
@@ -223,20 +230,6 @@ function canonicalRequest(x: Exchange): Request {
   const path = encodeURI(x.path).replace(/[?#]/g, encodeURIComponent);
   if (x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
   return new Request(`${x.scheme}://${x.host || "localhost"}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
-}
-
-/** Adds the request id and whatever plugins asked for. */
-function stamp(x: BaseExchange, response: Response): Response {
-  let out = response;
-  try {
-    out.headers.set("x-request-id", x.id);
-  } catch {
-    // `Response.redirect` and `fetch` make headers that cannot be changed.
-    out = new Response(response.body, response);
-    out.headers.set("x-request-id", x.id);
-  }
-  if (x.added !== undefined) { for (const [name, value] of x.added) out.headers.append(name, value); }
-  return out;
 }
 
 async function within<T>(ms: number, plugin: string, run: () => Promise<T>): Promise<T> {

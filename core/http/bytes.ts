@@ -8,10 +8,13 @@
 const bytesKey = Symbol.for("fairlead.bytes");
 const fileKey = Symbol.for("fairlead.file");
 
+/** Bun sends a response with its bytes as they are; only the other listener reads it back. */
+const remembers = !("Bun" in globalThis);
+
 /** A response whose whole body is at hand. */
 export function bytesResponse(bytes: Uint8Array<ArrayBuffer> | null, init: ResponseInit): Response {
   const response = new Response(bytes, init);
-  if (bytes !== null) Object.defineProperty(response, bytesKey, { value: bytes });
+  if (bytes !== null && remembers) Object.defineProperty(response, bytesKey, { value: bytes });
   return response;
 }
 

@@ -1,8 +1,9 @@
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
+import { bytesResponse } from "./bytes.ts";
 import { validHost } from "./host.ts";
-import { canonicalPath, originForm, splitTarget } from "./path.ts";
+import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
 
 /** The `[server]` settings that every exchange is read by. */
@@ -52,7 +53,8 @@ export abstract class BaseExchange implements Exchange {
   sent: Promise<unknown> | undefined = undefined;
   bytes: number = -1;
   held: boolean = false;
-  readonly permits: Permit[] = [];
+  #permits: Permit[] | undefined;
+  #stamped: Response | undefined;
   protected readonly intake: Intake;
   readonly #forwarded: Forwarded | undefined;
   #body: ReadableStream<Uint8Array> | null | undefined;
@@ -79,10 +81,9 @@ export abstract class BaseExchange implements Exchange {
     const origin = plain ? undefined : originForm(head.target);
     this.target = origin?.target ?? head.target;
     this.host = this.#forwarded?.host ?? origin?.authority ?? host ?? "";
-    const { path, query } = splitTarget(this.target);
-    const canonical = plain || origin !== undefined ? canonicalPath(path) : undefined;
+    const canonical = plain || origin !== undefined ? canonicalPath(pathOf(this.target)) : undefined;
     this.path = canonical ?? "/";
-    this.query = query;
+    this.query = queryOf(this.target);
 
     const length = headers.get("content-length");
     const coding = headers.get("transfer-encoding");
@@ -138,9 +139,35 @@ export abstract class BaseExchange implements Exchange {
     return this.#extra ??= [];
   }
 
-  /** The extra headers, if any were set. */
-  get added(): readonly (readonly [string, string])[] | undefined {
-    return this.#extra;
+  respond(
+    body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+    status: number,
+    headers: readonly (readonly [name: string, value: string])[],
+  ): Response {
+    const all = [...headers, ["x-request-id", this.id], ...(this.#extra ?? [])] as [string, string][];
+    const init = { status, headers: all };
+    return this.#stamped = body instanceof Uint8Array ? bytesResponse(body, init) : new Response(body, init);
+  }
+
+  /** Adds the server's own headers to a response that was not made by {@linkcode Exchange.respond}. */
+  stamp(response: Response): Response {
+    if (response === this.#stamped) return response;
+    let out = response;
+    try {
+      out.headers.set("x-request-id", this.id);
+    } catch {
+      // `Response.redirect` and `fetch` make headers that cannot be changed.
+      out = new Response(response.body, response);
+      out.headers.set("x-request-id", this.id);
+    }
+    if (this.#extra !== undefined) { for (const [name, value] of this.#extra) out.headers.append(name, value); }
+    return out;
+  }
+
+  /** Takes over a permit that a gate has given. */
+  keep(permit: Permit): void {
+    if (this.#permits === undefined) this.#permits = [permit];
+    else this.#permits.push(permit);
   }
 
   hold(): void {
@@ -148,6 +175,9 @@ export abstract class BaseExchange implements Exchange {
   }
 
   release(): void {
-    for (let permit = this.permits.pop(); permit !== undefined; permit = this.permits.pop()) permit.release();
+    const permits = this.#permits;
+    if (permits === undefined) return;
+    this.#permits = undefined;
+    for (let i = permits.length - 1; i >= 0; i--) permits[i]!.release();
   }
 }

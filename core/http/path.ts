@@ -48,20 +48,21 @@ function decode(raw: string): string | undefined {
   }
 }
 
-/** A request target cut in two: what follows `#` never reaches a server's routing. */
-export interface Target {
-  readonly path: string;
-  readonly query: string;
+/** What precedes the first `?` or `#` of an origin-form target: what follows `#` never reaches a server's routing. */
+export function pathOf(target: string): string {
+  for (let i = 0; i < target.length; i++) {
+    const c = target.charCodeAt(i);
+    if (c === 63 || c === 35) return target.slice(0, i);
+  }
+  return target;
 }
 
-/** Splits an origin-form target at its first `?`. */
-export function splitTarget(target: string): Target {
-  const hash = target.indexOf("#");
-  const end = hash < 0 ? target.length : hash;
+/** What stands between the first `?` and a `#`; empty when there is no `?`. */
+export function queryOf(target: string): string {
   const q = target.indexOf("?");
-  return q < 0 || q > end
-    ? { path: target.slice(0, end), query: "" }
-    : { path: target.slice(0, q), query: target.slice(q + 1, end) };
+  if (q < 0) return "";
+  const hash = target.indexOf("#");
+  return hash < 0 ? target.slice(q + 1) : hash < q ? "" : target.slice(q + 1, hash);
 }
 
 /** A request target in origin form, and the authority that an absolute form names. */

@@ -6,7 +6,7 @@ import type { FairGate } from "./fair_gate.ts";
 import { refusal } from "./refusal.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
-const shortMs = 25;
+const shortMs = 50;
 
 /** How an admission can end; the label of `fairlead_admission_total`. */
 export type Outcome = "immediate" | "queued" | "shed_full" | "shed_grace" | "deadline" | "cancelled" | "drained";

@@ -51,18 +51,15 @@ class HandlerMetrics {
 }
 
 /**
- * Counts exchanges: call `began` when one arrives and `ended` after its last byte. Those in flight are a set, so an
- * `ended` without its `began`, or a second one, changes nothing.
+ * Counts exchanges: call `ended` after the last byte of each.
  *
  * @example
  * ```ts
  * const http = new HttpMetrics(registry);
- * http.began(x);
  * http.ended(x, { status: 200, ms: 12.5, bytes: 4096, error: undefined });
  * ```
  */
 export class HttpMetrics {
-  readonly #live = new Set<Exchange>();
   readonly #families: HttpFamilies;
   readonly #handlers = new Map<string, HandlerMetrics>();
 
@@ -86,15 +83,9 @@ export class HttpMetrics {
         ["handler"],
       ),
     };
-    meter.gauge("fairlead_http_requests_in_flight", "Requests that have begun and not ended", () => this.#live.size);
-  }
-
-  began(x: Exchange): void {
-    this.#live.add(x);
   }
 
   ended(x: Exchange, outcome: Outcome): void {
-    this.#live.delete(x);
     const metrics = this.#handlers.get(x.handler) ?? this.#resolve(x.handler);
     metrics.requests(x.method, outcome.status).inc();
     metrics.seconds.observe(outcome.ms / 1000);

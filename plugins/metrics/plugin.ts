@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Meter } from "../../core/contracts/meter.ts";
+import { Traffic } from "../../core/contracts/traffic.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { version } from "../../core/version.ts";
 import { preferredFormat } from "./accept.ts";
@@ -27,6 +28,7 @@ export default definePlugin({
   name: "metrics",
   api: 1,
   config,
+  wants: [Traffic],
   provides: [Meter],
   setup(ctx) {
     const reported = new Set<string>();
@@ -40,6 +42,11 @@ export default definePlugin({
     processMetrics(registry, { version });
     const lag = new LoopLag(registry);
     const http = new HttpMetrics(registry, ctx.config.buckets);
+    const traffic = ctx.find(Traffic);
+    if (traffic !== undefined) {
+      const help = "Requests that have begun and not ended";
+      registry.gauge("fairlead_http_requests_in_flight", help, () => traffic.inFlight);
+    }
     ctx.provide(Meter, registry);
     return {
       onListen: () => lag.start(),
@@ -52,13 +59,6 @@ export default definePlugin({
             "vary": "Accept",
           });
         });
-      },
-      onRequest: {
-        order: "pre",
-        handler(x, next) {
-          http.began(x);
-          return next();
-        },
       },
       onResponse: (x, outcome) => http.ended(x, outcome),
       onClose: () => lag.stop(),

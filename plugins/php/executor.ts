@@ -77,6 +77,7 @@ export class PhpExecutor {
   /** @internal A process goes on for nobody: it is ended at its request's deadline. */
   desert(pid: number, deadline: number): void {
     const item: Watched = {
+      place: -1,
       look: (now) => {
         if (now < deadline) return;
         this.#deserted.delete(pid);
@@ -95,6 +96,7 @@ export class PhpExecutor {
 
 /** One execution. */
 class Run implements Watched, ReplyHost {
+  place: number = -1;
   readonly method: string;
   readonly reply: Reply;
   readonly #executor: PhpExecutor;
@@ -134,6 +136,10 @@ class Run implements Watched, ReplyHost {
     if (lease !== undefined) this.onLease(lease);
     // Only while a process is being replaced: a permit is held, so there is one for us.
     else this.#options.pool.wait(this);
+  }
+
+  respond(...args: Parameters<Exchange["respond"]>): Response {
+    return this.#x.respond(...args);
   }
 
   onLease(lease: Lease): void {

@@ -1,5 +1,5 @@
 import { CoreError } from "../../core/error.ts";
-import { bytesResponse } from "../../core/http/bytes.ts";
+import type { Exchange } from "../../core/exchange.ts";
 import type { FcgiHandler, Progress } from "./fastcgi/handler.ts";
 import { HeadParser, type ResponseHead } from "./fastcgi/head.ts";
 
@@ -8,9 +8,14 @@ const holdBytes = 65_536;
 /** With more than this many bytes waiting for a slow client PHP is no longer read, until the client has taken them. */
 const high = 1_048_576;
 
+type ResponseBody = Parameters<Exchange["respond"]>[0];
+type HeaderPairs = Parameters<Exchange["respond"]>[2];
+
 /** What a reply needs of whoever runs the request. */
 export interface ReplyHost {
   readonly method: string;
+  /** As {@linkcode Exchange.respond}. */
+  respond(body: ResponseBody, status: number, headers: HeaderPairs): Response;
   /** Stops and goes on reading PHP's output. */
   pause(): void;
   resume(): void;
@@ -108,11 +113,8 @@ export class Reply implements FcgiHandler {
     if (short) return this.#settle.reject(tooShort(this.#bodyBytes, this.#declared));
     try {
       const bare = this.#host.method === "HEAD" || bodyless(head.status);
-      const headers = responseHeaders(head, bare);
-      const init = { status: head.status, headers };
-      this.#settle.resolve(
-        bare ? new Response(null, init) : bytesResponse(joined(this.#held ?? [], this.#heldBytes), init),
-      );
+      const body = bare ? null : joined(this.#held ?? [], this.#heldBytes);
+      this.#settle.resolve(this.#host.respond(body, head.status, responseHeaders(head, bare)));
     } catch (cause) {
       this.#settle.reject(unusable(cause));
     }
@@ -141,7 +143,7 @@ export class Reply implements FcgiHandler {
       this.#host.onCancel();
     });
     try {
-      const response = new Response(flow.stream, { status: head.status, headers: responseHeaders(head, true) });
+      const response = this.#host.respond(flow.stream, head.status, responseHeaders(head, true));
       this.#flow = flow;
       for (const bytes of this.#held ?? []) flow.push(bytes);
       this.#held = undefined;
@@ -243,17 +245,18 @@ class Flow {
 
 const hopByHop = /^(?:connection|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
 
-function responseHeaders(head: ResponseHead, keepLength: boolean): Headers {
-  const headers = new Headers();
-  for (const [name, value] of head.headers) {
-    if (hopByHop.test(name) || (!keepLength && /^content-length$/i.test(name))) continue;
-    headers.append(name, value);
-  }
-  return headers;
+/** PHP's headers without those that are between two hops; the list itself when there are none. */
+function responseHeaders({ headers }: ResponseHead, keepLength: boolean): HeaderPairs {
+  const dropped = ([name]: HeaderPairs[number]) => hopByHop.test(name) || (!keepLength && isLength(name));
+  return headers.some(dropped) ? headers.filter((pair) => !dropped(pair)) : headers;
+}
+
+function isLength(name: string): boolean {
+  return name.length === 14 && name.toLowerCase() === "content-length";
 }
 
 function contentLength(head: ResponseHead): number {
-  const found = head.headers.find(([name]) => name.length === 14 && name.toLowerCase() === "content-length");
+  const found = head.headers.find(([name]) => isLength(name));
   return found !== undefined && /^\d+$/.test(found[1]) ? Number(found[1]) : -1;
 }
 

@@ -2,6 +2,8 @@ import type { Clock } from "./fastcgi/clock.ts";
 
 /** Something that is looked at while it runs. */
 export interface Watched {
+  /** Its place in the watch; the watch's own. */
+  place: number;
   look(now: number): void;
 }
 
@@ -13,7 +15,7 @@ export interface Watched {
 export class Watch {
   readonly #clock: Clock;
   readonly #every: number;
-  readonly #live = new Set<Watched>();
+  readonly #live: Watched[] = [];
   #cancel: (() => void) | undefined;
 
   /** @param every milliseconds between looks */
@@ -23,23 +25,28 @@ export class Watch {
   }
 
   add(item: Watched): void {
-    this.#live.add(item);
+    item.place = this.#live.push(item) - 1;
     this.#cancel ??= this.#clock.after(this.#every, this.#look);
   }
 
   delete(item: Watched): void {
-    this.#live.delete(item);
+    if (this.#live[item.place] !== item) return;
+    const last = this.#live.pop()!;
+    if (last === item) return;
+    this.#live[item.place] = last;
+    last.place = item.place;
   }
 
   close(): void {
     this.#cancel?.();
-    this.#live.clear();
+    this.#live.length = 0;
   }
 
   readonly #look = (): void => {
     this.#cancel = undefined;
     const now = this.#clock.now();
-    for (const item of this.#live) item.look(now);
-    if (this.#live.size > 0) this.#cancel ??= this.#clock.after(this.#every, this.#look);
+    // Backwards: an item that ends while it is looked at swaps with one that has been looked at.
+    for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.look(now);
+    if (this.#live.length > 0) this.#cancel ??= this.#clock.after(this.#every, this.#look);
   };
 }

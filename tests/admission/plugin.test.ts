@@ -156,7 +156,7 @@ describe("onAdmit", () => {
     const x = new FakeExchange();
     const left = admit(x), stays = admit(new FakeExchange());
     x.gone = true;
-    clock.advance(26);
+    clock.advance(51);
     first.release();
     expect((await left as Response).status).toBe(499);
     expect(isPermit(await stays)).toBe(true);

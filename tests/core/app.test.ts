@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
 import { type App, createApp } from "../../core/app.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Exchange, Outcome } from "../../core/exchange.ts";
@@ -193,6 +194,45 @@ describe("the pipeline", () => {
     ]);
     expect(headers.has("x-request-id")).toBe(true);
   });
+});
+
+test("what is in flight returns to zero whatever fails, at each moment the number of open exchanges", async () => {
+  type End = "answer" | "throw" | "reject" | "stream" | "cut" | "refused";
+  const ends = fc.array(fc.constantFrom<End>("answer", "throw", "reject", "stream", "cut", "refused"), {
+    maxLength: 12,
+  });
+  await fc.assert(
+    fc.asyncProperty(ends, async (ends) => {
+      const open: { readonly end: End; finish(): void }[] = [];
+      const run = (x: Exchange): Response | Promise<Response> => {
+        const end = x.query as End;
+        const gate = Promise.withResolvers<void>();
+        if (end === "stream" || end === "cut") {
+          x.sent = gate.promise;
+          open.push({ end, finish: () => end === "cut" ? gate.reject(new Error("cut")) : gate.resolve() });
+          return new Response("body");
+        }
+        open.push({ end, finish: gate.resolve });
+        if (end === "throw") throw new Error("thrown");
+        return gate.promise.then(() => {
+          if (end === "reject") throw new Error("rejected");
+          return new Response("answer");
+        });
+      };
+      const { app: on, ended } = await app(plugin("php", { onResolve: () => ({ lane: "php", run }) }));
+      const answers = ends.map((end) => on.handle(new TestExchange(end === "refused" ? "/../x" : `/x?${end}`)));
+      const later = open.filter(({ end }) => end !== "throw");
+      expect(on.inFlight).toBe(later.length);
+      for (const [i, { finish }] of later.entries()) {
+        finish();
+        await new Promise((resolve) => setTimeout(resolve));
+        expect(on.inFlight).toBe(later.length - i - 1);
+      }
+      await Promise.all(answers);
+      expect([on.inFlight, ended.length]).toEqual([0, ends.length]);
+    }),
+    { numRuns: 50 },
+  );
 });
 
 describe("public routes", () => {

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { Meter } from "../../core/contracts/meter.ts";
+import type { Traffic } from "../../core/contracts/traffic.ts";
 import type { Exchange, Outcome } from "../../core/exchange.ts";
 import type { HookName, Hooks, PluginHooks } from "../../core/plugin.ts";
 import type { StandardSchema } from "../../core/standard_schema.ts";
@@ -32,14 +33,13 @@ export interface Loaded {
   readonly meter: Meter;
   readonly admin: Hono;
   readonly logged: readonly unknown[];
-  readonly onRequest: Hooks["onRequest"];
   readonly onResponse: Hooks["onResponse"];
   readonly onListen: Hooks["onListen"];
   readonly onClose: Hooks["onClose"];
 }
 
 /** The plugin, set up as the core does it, with its config parsed by its own schema. */
-export async function load(config: unknown = {}): Promise<Loaded> {
+export async function load(config: unknown = {}, traffic?: Traffic): Promise<Loaded> {
   const schema = plugin.config as StandardSchema;
   const parsed = await schema["~standard"].validate(config);
   if (parsed.issues) throw new Error(parsed.issues.map((issue) => issue.message).join("; "));
@@ -51,7 +51,7 @@ export async function load(config: unknown = {}): Promise<Loaded> {
     baseDir: "/",
     log: (...line) => void logged.push(line),
     use: () => undefined as never,
-    find: () => undefined,
+    find: () => traffic as never,
     provide(token, service) {
       if (token.id !== Meter.id) throw new Error(`provides ${token.id}`);
       meter = service as Meter;
@@ -65,7 +65,6 @@ export async function load(config: unknown = {}): Promise<Loaded> {
     meter,
     admin,
     logged,
-    onRequest: handler(hooks, "onRequest"),
     onResponse: handler(hooks, "onResponse"),
     onListen: handler(hooks, "onListen"),
     onClose: handler(hooks, "onClose"),
