@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { Traffic } from "./contracts/traffic.ts";
+import { Deadlines } from "./deadlines.ts";
 import { CoreError } from "./error.ts";
 import type { Exchange, Outcome } from "./exchange.ts";
 import {
@@ -52,6 +53,9 @@ export interface App {
   close(): Promise<readonly CoreError[]>;
 }
 
+/** How long after its deadline (ms) an exchange is answered for those who should have. */
+const lateMs = 500;
+
 /** Sets every plugin up, in the order of their needs, and freezes the hook table. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { log } = options;
@@ -101,6 +105,26 @@ export async function createApp(options: AppOptions): Promise<App> {
     }
   };
 
+  const deadlines = new Deadlines<BaseExchange>(lateMs);
+  /** Answers 504 when nothing has by the deadline; permits stay out until what runs has ended. */
+  const inTime = (x: BaseExchange, later: Promise<Response>): Promise<Response> =>
+    new Promise((resolve) => {
+      deadlines.add(x, () => {
+        const { held } = x;
+        x.hold();
+        const message = `No answer within ${Math.round(x.deadline - x.started)} ms`;
+        resolve(fail(x, new CoreError("REQUEST_TIMEOUT", message, { status: 504 })));
+        const over = () => {
+          if (!held) x.release();
+        };
+        later.then((response) => (over(), response.body?.cancel().catch(() => {})), over);
+      });
+      later.then(
+        (response) => deadlines.delete(x) && resolve(finish(x, response)),
+        (error) => deadlines.delete(x) && resolve(fail(x, error)),
+      );
+    });
+
   return {
     log,
     admin,
@@ -117,9 +141,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       inFlight++;
       try {
         const r = x.problem === 0 ? respond(x) : refuse(x.problem);
-        return thenable(r)
-          ? (r as Promise<Response>).then((response) => finish(x, response), (error) => fail(x, error))
-          : finish(x, r as Response);
+        if (!thenable(r)) return finish(x, r as Response);
+        const later = r as Promise<Response>;
+        // Who holds the permits keeps to the deadline too.
+        return x.held ? later.then((response) => finish(x, response), (error) => fail(x, error)) : inTime(x, later);
       } catch (error) {
         return fail(x, error);
       }

@@ -58,7 +58,9 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
     ),
   max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
   max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
-  timeout: duration().prefault("60s").describe("A request's absolute deadline (504 after)."),
+  timeout: duration().prefault("60s").describe(
+    "A request's absolute deadline: 408 while its body comes, 504 until its answer has begun; PHP is ended.",
+  ),
   header_timeout: duration().prefault("10s").describe(
     "How long a request's head may take to arrive (408 after). On Bun it is always about 10 s, without the 408.",
   ),

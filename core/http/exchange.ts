@@ -126,7 +126,7 @@ export abstract class BaseExchange implements Exchange {
   get body(): ReadableStream<Uint8Array> | null {
     if (this.#body === undefined) {
       const source = this.length === 0 ? null : this.source();
-      this.#body = source === null ? null : limitBody(source, this.length, this.intake);
+      this.#body = source === null ? null : limitBody(source, this.length, this.intake, this.deadline);
     }
     return this.#body;
   }

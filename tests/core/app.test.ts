@@ -145,6 +145,39 @@ describe("the pipeline", () => {
     expect(out).toBe(0);
   });
 
+  test("what gives no answer by the deadline is 504; the permit comes back when it has ended", async () => {
+    let out = 0;
+    const answers: ((response: Response) => void)[] = [];
+    const { app: on, ended } = await app(plugin("stuck", {
+      onAdmit: () => (out++, { release: () => void out-- }),
+      onResolve: () => ({ lane: "lane", run: () => new Promise((resolve) => answers.push(resolve)) }),
+    }));
+    const intake = { timeoutMs: 50 };
+    // Stands for the listener: an application alone does not keep a process running.
+    const listener = setInterval(() => {}, 1000);
+    const [first, second] = await Promise.all([ask(on, "/1", { intake }), ask(on, "/2", { intake })]);
+    clearInterval(listener);
+    expect([first.status, second.status]).toEqual([504, 504]);
+    expect([out, on.inFlight, ended.length]).toEqual([2, 0, 2]);
+    expect(ended.map(({ outcome }) => (outcome.error as CoreError).code)).toEqual([
+      "REQUEST_TIMEOUT",
+      "REQUEST_TIMEOUT",
+    ]);
+    const cancelled = Promise.withResolvers<void>();
+    answers[0]!(new Response(new ReadableStream({ cancel: () => cancelled.resolve() })));
+    answers[1]!(new Response("too late"));
+    await cancelled.promise;
+    expect([out, ended.length]).toEqual([0, 2]);
+  });
+
+  test("a body that drips past the deadline is 408 for whoever reads it", async () => {
+    const { app: on } = await app(plugin("read", {
+      onResolve: (x) => ({ lane: "lane", run: async () => new Response(await new Response(x.body).text()) }),
+    }));
+    const seen = await ask(on, "/", { method: "POST", body: "abc", intake: { timeoutMs: -1 } });
+    expect(seen.status).toBe(408);
+  });
+
   test("a broken observer harms neither the client nor the other observers", async () => {
     const { app: on, ended, lines } = await app(
       says("fine"),
