@@ -17,8 +17,14 @@ interface BunLike {
   serve(options: Record<string, unknown>): BunServer;
 }
 
-/** Longest idle time uSockets can count, in seconds; 0 switches it off. */
+/** Longest idle time uSockets can count, in seconds. */
 const longestIdle = 255;
+
+/** An idle time that is never shorter than `ms`, for uSockets counts in steps of 4 s; 0 switches it off. */
+function idleSeconds(ms: number): number {
+  const seconds = Math.ceil(ms / 1000) + 4;
+  return seconds > longestIdle ? 0 : seconds;
+}
 
 /** Listens with `Bun.serve`. */
 export async function listenBun(options: ListenOptions): Promise<Bound> {
@@ -32,12 +38,13 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
     watch: new GoneWatch(),
     local: { address: "", port: 0 },
   };
-  const patience = Math.ceil(Math.max(options.keepAliveMs, intake.timeoutMs + intake.idleMs) / 1000);
-  const idle = Math.min(patience, longestIdle);
-  // A request may be silent for longer than Bun can count: its connection is then not timed while it runs.
-  const untimed = patience > longestIdle;
+  // Bun has one idle time for a connection, whether it waits for a request or runs one. A request may be silent until its
+  // deadline: where that is longer, the time is set for each request, and set back after it.
+  const kept = idleSeconds(options.keepAliveMs);
+  const running = idleSeconds(intake.timeoutMs);
+  if (running !== kept && (running === 0 || running > kept)) side.idle = { kept, running };
   const fetch = (request: Request, server: BunServer) => {
-    if (untimed) server.timeout(request, 0);
+    if (side.idle !== undefined) server.timeout(request, side.idle.running);
     const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? "";
     return handle(new BunExchange(request, server, side, intake, peer));
   };
@@ -47,7 +54,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
     server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
       ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
-      idleTimeout: idle,
+      idleTimeout: kept,
       // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       development: false,
@@ -113,6 +120,9 @@ class BunExchange extends BaseExchange {
   }
 
   override seal(response: Response): Response {
+    const { idle } = this.#side;
+    // A stream may be silent as long as its request; when it has ended, Bun no longer takes another time for it.
+    if (idle !== undefined && this.sent === undefined) this.#server.timeout(this.#raw, idle.kept);
     return withBunFile(response);
   }
 
@@ -130,6 +140,8 @@ interface Side {
   readonly scheme: "http" | "https";
   readonly watch: GoneWatch;
   local: Endpoint;
+  /** Idle times in seconds, when a running request needs another than a connection that is kept. */
+  idle?: { readonly kept: number; readonly running: number };
 }
 
 /** The target of a URL that Bun built: what follows the authority. */

@@ -38,6 +38,11 @@ async function run(x: Exchange): Promise<Response> {
   if (x.path === "/endless") {
     return new Response(new ReadableStream({ pull: (c) => c.enqueue(bytes), cancel: () => cancelled.resolve() }));
   }
+  if (x.path === "/slow") {
+    // Longer than a connection may be idle between requests, where that is counted in ms.
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    return new Response("slow");
+  }
   if (x.path === "/cookies") {
     const headers = new Headers([["set-cookie", "a=1"], ["set-cookie", "b=2; Expires=Thu, 01 Jan 2026 00:00:00 GMT"]]);
     return new Response(null, { status: 204, headers });
@@ -166,6 +171,13 @@ describe("what a listener answers", () => {
 
   test("a head that does not come is not waited for", async () => {
     expect(await raw("GET / HTTP/1.1\r\nHo", never)).toMatch(/^(HTTP\/1.1 408.*)?<closed>$/s);
+  });
+
+  test("an idle connection is kept for keep_alive, however long a request may take", async () => {
+    const patient = { ...options, keepAliveMs: 1000, intake: { ...options.intake, timeoutMs: 30_000 } };
+    const bound = await listen({ ...patient, at: { kind: "tcp", host: "127.0.0.1", port: 0 } });
+    expect(await raw(get("/slow"), never, bound.at)).toMatch(/slow\r?\n?.*<closed>$/s);
+    await bound.stop(true);
   });
 
   test("a trusted proxy's word is believed", async () => {
