@@ -50,12 +50,14 @@ interface Reader {
 type Read = { readonly done: true; readonly value?: unknown } | { readonly done: false; readonly value: Uint8Array };
 
 function read(reader: Reader, idleMs: number, deadline: number): Promise<Read> {
+  const left = deadline - performance.now();
+  const timeout = () => {
+    const why = left < idleMs ? "it was not whole within server.timeout" : `no byte for ${idleMs} ms`;
+    return new CoreError("BODY_TIMEOUT", `Cannot read the request body: ${why}`, { status: 408 });
+  };
+  if (left <= 0) return Promise.reject(timeout());
   return new Promise((resolve, reject) => {
-    const left = deadline - performance.now();
-    const timer = setTimeout(() => {
-      const why = left < idleMs ? "it was not whole within server.timeout" : `no byte for ${idleMs} ms`;
-      reject(new CoreError("BODY_TIMEOUT", `Cannot read the request body: ${why}`, { status: 408 }));
-    }, Math.max(0, Math.min(idleMs, left)));
+    const timer = setTimeout(() => reject(timeout()), Math.min(idleMs, left));
     reader.read().then(
       (r) => (clearTimeout(timer), resolve(r)),
       (cause) => {
