@@ -101,6 +101,22 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     });
   });
 
+  test(`PHP on ${host} sees the server's environment if told so, and never the server's own settings`, async () => {
+    const env = { FAIRLEAD_PHP__CONCURRENCY: "1", MY_WORD: "from outside" };
+    const seen = async (clear_env: boolean) => {
+      const php = { clear_env, env: { OWN_WORD: "from the file" } };
+      await using server = await startServer({ host, env, config: { php, log: { access: "off" } } });
+      writeFileSync(
+        join(server.dir, "public/index.php"),
+        "<?php echo json_encode([getenv('MY_WORD'), getenv('OWN_WORD'), $_SERVER['OWN_WORD'] ?? null," +
+          " preg_grep('/^FAIRLEAD_/', array_keys($_SERVER + getenv()))]);",
+      );
+      return await (await fetch(server.url)).json();
+    };
+    expect(await seen(false)).toEqual(["from outside", "from the file", "from the file", []]);
+    expect(await seen(true)).toEqual([false, "from the file", "from the file", []]);
+  });
+
   test(`/readyz of ${host} says why PHP cannot run, while /livez and files go on`, async () => {
     const fpm = await startFpm(1);
     let running = true;
