@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { duration, size } from "./config/units.ts";
-import { parseAddress } from "./http/listen.ts";
+import { parseAddress } from "./http/address.ts";
 import { TrustedProxies } from "./http/proxies.ts";
 
 /** A text that a function takes without an error; its error is the problem reported. */

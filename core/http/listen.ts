@@ -2,14 +2,10 @@ import { chmodSync, existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { CoreError } from "../error.ts";
 import type { Awaitable } from "../plugin.ts";
+import type { Address } from "./address.ts";
 import { listenBun } from "./bun.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
-
-/** An address to listen on. */
-export type Address =
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string };
 
 export interface ListenOptions {
   readonly at: Address;
@@ -30,28 +26,6 @@ export interface Bound {
   readonly at: Address;
   /** Stops accepting and resolves when the last connection has ended; `force` cuts them. */
   stop(force: boolean): Promise<void>;
-}
-
-/**
- * Reads `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `unix:/run/fairlead.sock`.
- *
- * @throws CONFIG_INVALID when the text is none of these
- */
-export function parseAddress(text: string): Address {
-  if (text.startsWith("unix:/")) return { kind: "unix", path: text.slice(5) };
-  const m = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:/[\]]*)):(\d{1,5})$/.exec(text);
-  if (m === null || Number(m[3]) > 65_535) {
-    throw new CoreError(
-      "CONFIG_INVALID",
-      `expected HOST:PORT, [IPV6]:PORT, :PORT or unix:/PATH, got ${JSON.stringify(text)}`,
-    );
-  }
-  return { kind: "tcp", host: m[1] ?? (m[2] || "::"), port: Number(m[3]) };
-}
-
-export function showAddress(at: Address): string {
-  if (at.kind === "unix") return `unix:${at.path}`;
-  return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }
 
 /** Binds with the runtime's own server. A unix socket gets mode 0660; a stale one is removed, a live one is an error. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { CoreError } from "../error.ts";
-import { type Address, showAddress } from "./listen.ts";
+import { type Address, showAddress } from "./address.ts";
 
 /** Turns a failed bind into an error that names the address and, where the system tells, who holds it. */
 export function portTaken(at: Address, cause: unknown): CoreError {
