@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { CoreError } from "../error.ts";
 import type { Awaitable } from "../plugin.ts";
@@ -7,6 +7,7 @@ import { listenBun } from "./bun.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
 
+/** What a listener needs. Times in ms. */
 export interface ListenOptions {
   readonly at: Address;
   readonly intake: Intake;
@@ -35,11 +36,14 @@ export async function listen(options: ListenOptions): Promise<Bound> {
   const bound = await ("Bun" in globalThis ? listenBun : listenNode)(options);
   if (at.kind !== "unix") return bound;
   chmodSync(at.path, 0o660);
+  let ours = true;
   return {
     at,
     async stop(force) {
+      // Before the last connection has ended: by then the name may be a successor's.
+      if (ours) rmSync(at.path, { force: true });
+      ours = false;
       await bound.stop(force);
-      if (existsSync(at.path)) unlinkSync(at.path);
     },
   };
 }
