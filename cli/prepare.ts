@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import process from "node:process";
+import { CoreError } from "../core/error.ts";
 import type { Table } from "../core/config/json_schema.ts";
 import { parseConfigFile, type RawConfig, thirdParty } from "../core/config/read.ts";
 import { type Config, validate } from "../core/config/validate.ts";
@@ -22,6 +23,9 @@ const coreTables: readonly Table[] = [
   { name: "admin", schema: adminTable },
   { name: "log", schema: logTable },
 ];
+
+/** Names that a third-party plugin cannot have: what is configured is kept by name. */
+const reserved: ReadonlySet<string> = new Set([...coreTables, ...builtin].map(({ name }) => name));
 
 /** A configuration read and checked, with the plugins it names loaded. */
 export interface Prepared {
@@ -45,7 +49,15 @@ export interface Loaded {
 export async function loadTables(file: string | undefined): Promise<Loaded> {
   const raw = await parseConfigFile(file);
   const external: AnyPlugin[] = [];
-  for (const { name, use } of thirdParty(raw)) external.push(await loadPlugin(name, use, raw.baseDir));
+  for (const { name, use, line } of thirdParty(raw)) {
+    if (reserved.has(name)) {
+      throw new CoreError(
+        "CONFIG_INVALID",
+        `${raw.file}:${line ?? "?"}: plugins.${name}: Fairlead has a table of that name; expected another one`,
+      );
+    }
+    external.push(await loadPlugin(name, use, raw.baseDir));
+  }
   const tables: readonly Table[] = [
     ...coreTables,
     ...builtin.map(({ name, config }) => ({ name, schema: config })),

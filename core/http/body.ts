@@ -1,5 +1,6 @@
 import { CoreError } from "../error.ts";
 
+/** What a request body may not go past. */
 export interface BodyLimits {
   /** Bytes. */
   readonly maxBody: number;
@@ -8,15 +9,17 @@ export interface BodyLimits {
 }
 
 /**
- * A request body that cannot outgrow its limit, stall, or end short unnoticed. Reads fail with a coded error whose
+ * A request body that cannot outgrow its limit, stall, come too slowly, or end short unnoticed. Reads fail with a coded error whose
  * status is 413, 408 or 400; the source is cancelled then, so that no more is taken from the client.
  *
  * @param declared `Content-Length`, or -1 when the length is not known
+ * @param deadline when the last byte must have come, in ms of `performance.now`
  */
 export function limitBody(
   source: ReadableStream<Uint8Array>,
   declared: number,
   limits: BodyLimits,
+  deadline: number = Infinity,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let got = 0;
@@ -26,7 +29,7 @@ export function limitBody(
   };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await read(reader as Reader, limits.idleMs).catch(fail);
+      const { done, value } = await read(reader as Reader, limits.idleMs, deadline).catch(fail);
       if (done) {
         if (declared >= 0 && got < declared) fail(cutShort(got, declared));
         controller.close();
@@ -47,12 +50,13 @@ interface Reader {
 
 type Read = { readonly done: true; readonly value?: unknown } | { readonly done: false; readonly value: Uint8Array };
 
-function read(reader: Reader, idleMs: number): Promise<Read> {
+function read(reader: Reader, idleMs: number, deadline: number): Promise<Read> {
   return new Promise((resolve, reject) => {
+    const left = deadline - performance.now();
+    const why = left < idleMs ? "it was not whole within server.timeout" : `no byte for ${idleMs} ms`;
     const timer = setTimeout(() => {
-      const message = `Cannot read the request body: no byte for ${idleMs} ms`;
-      reject(new CoreError("BODY_TIMEOUT", message, { status: 408 }));
-    }, idleMs);
+      reject(new CoreError("BODY_TIMEOUT", `Cannot read the request body: ${why}`, { status: 408 }));
+    }, Math.max(0, Math.min(idleMs, left)));
     reader.read().then(
       (r) => (clearTimeout(timer), resolve(r)),
       (cause) => {
@@ -64,7 +68,7 @@ function read(reader: Reader, idleMs: number): Promise<Read> {
   });
 }
 
-export function tooLarge(maxBody: number): CoreError {
+function tooLarge(maxBody: number): CoreError {
   return new CoreError(
     "BODY_TOO_LARGE",
     `Cannot take the request body: it is over server.max_body (${maxBody} bytes)`,
