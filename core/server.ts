@@ -79,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const undo = async () => {
     await Promise.all([...bounds, ...(admin === undefined ? [] : [admin])].map((b) => b.stop(true)));
     const failed = await app?.close() ?? [];
-    sinks.flush();
+    await sinks.flush();
     return failed;
   };
   try {
@@ -175,10 +175,7 @@ function openSinks(settings: LogSettings, baseDir: string) {
   return {
     log,
     access: accessSink,
-    flush() {
-      accessSink?.flushSync();
-      log.flushSync();
-    },
+    flush: () => Promise.all([log.flush(), accessSink?.flush()]),
   };
 }
 

@@ -7,7 +7,7 @@ function lines(format: "text" | "json") {
   const log = createLog({
     level: "info",
     format,
-    sink: { write: (line) => void seen.push(line), flushSync() {} },
+    sink: { write: (line) => void seen.push(line), flush: () => Promise.resolve() },
     now: () => 0,
   });
   return { log, seen };
