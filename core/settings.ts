@@ -41,6 +41,7 @@ export interface LogSettings {
   readonly access: string;
 }
 
+/** The schema of `[server]`. */
 export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   listen: z.array(readBy(parseAddress)).min(1).default(["127.0.0.1:8080"])
     .describe('Addresses to serve on: "HOST:PORT", "[IPV6]:PORT", ":PORT" or "unix:/PATH".'),
@@ -62,11 +63,13 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
 });
 
+/** The schema of `[admin]`. */
 export const adminTable: z.ZodType<AdminSettings> = z.strictObject({
   listen: z.union([z.literal(""), readBy(parseAddress)]).default("127.0.0.1:9180")
     .describe('Address of /metrics, /livez, /readyz and /-/whoami; "" switches it off. Keep it private.'),
 });
 
+/** The schema of `[log]`. */
 export const logTable: z.ZodType<LogSettings> = z.strictObject({
   level: z.enum(["debug", "info", "warn", "error"]).default("info").describe("Least level that is logged."),
   format: z.enum(["text", "json"]).default("text").describe("Form of log and access log."),

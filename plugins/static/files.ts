@@ -16,6 +16,7 @@ import { reply } from "./reply.ts";
 import { type OpenFile, Roots } from "./roots.ts";
 import { choose, plain } from "./variant.ts";
 
+/** Settings of {@linkcode StaticFiles}. */
 export interface FileSettings {
   /** The public root: an absolute path. It may be a link, and the link may be turned while serving. */
   readonly root: string;

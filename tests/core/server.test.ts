@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { configure } from "../../cli/prepare.ts";
 import type { AnyPlugin, PluginHooks } from "../../core/plugin.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../../core/server.ts";
 import { adminTable, logTable, serverTable } from "../../core/settings.ts";
@@ -29,6 +30,27 @@ function adminUrl(server: RunningServer): string {
   if (server.admin?.kind !== "tcp") throw new Error("expected an admin address");
   return `http://127.0.0.1:${server.admin.port}`;
 }
+
+describe("options from code", () => {
+  test("are the tables of the file, with its defaults, checked by the same rules", async () => {
+    const extra: AnyPlugin = { ...plugin({}, "geo"), config: z.strictObject({ most: z.int().default(3) }) };
+    const made = await configure({ server: { listen: ["127.0.0.1:0"], max_body: "1KB" } }, { plugins: [extra] });
+    expect([made.server.max_body, made.server.timeout, made.baseDir]).toEqual([1024, 60_000, process.cwd()]);
+    expect(made.config["geo"]).toEqual({ most: 3 });
+    const named = await configure({ plugins: { geo: { most: 4 } } }, { plugins: [extra], baseDir: dir });
+    expect([named.config["geo"], named.baseDir]).toEqual([{ most: 4 }, dir]);
+  });
+
+  test("what is wrong is told by key, and a name that is taken is refused", async () => {
+    const wrong = await configure({ server: { max_boby: "1KB" } }).catch((e) => e);
+    expect(wrong.message).toContain('server.max_boby: unknown key; did you mean "max_body"?');
+    const taken = await configure({}, { plugins: [plugin({}, "server")] }).catch((e) => e);
+    expect([taken.code, taken.message]).toEqual([
+      "CONFIG_INVALID",
+      "plugins.server: Fairlead has a table of that name; use another",
+    ]);
+  });
+});
 
 describe("a server from code", () => {
   test("stopping twice is one end", async () => {
