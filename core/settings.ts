@@ -14,6 +14,9 @@ function readBy(read: (text: string) => unknown): z.ZodString {
   });
 }
 
+/** A time that is one: node:http takes 0 as "no limit", and a request could not meet it. */
+const someTime = () => duration().refine((ms) => ms > 0, 'expected a duration above 0, such as "30s"');
+
 /** `[server]`; times in ms, sizes in bytes. */
 export interface ServerSettings {
   readonly listen: readonly string[];
@@ -54,12 +57,12 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
     .describe('Peers whose X-Forwarded-* or Forwarded headers are believed: addresses, ranges, or "unix".'),
   max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
   max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
-  timeout: duration().prefault("60s").describe("A request's absolute deadline (504 after)."),
-  header_timeout: duration().prefault("10s").describe(
+  timeout: someTime().prefault("60s").describe("A request's absolute deadline (504 after)."),
+  header_timeout: someTime().prefault("10s").describe(
     "How long a request's head may take to arrive (408 after). On Bun it is always about 10 s, without the 408.",
   ),
-  body_timeout: duration().prefault("30s").describe("Longest silence within a request body (408 after)."),
-  keep_alive: duration().prefault("75s").describe("How long an idle connection is kept."),
+  body_timeout: someTime().prefault("30s").describe("Longest silence within a request body (408 after)."),
+  keep_alive: someTime().prefault("75s").describe("How long an idle connection is kept."),
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
 });
 

@@ -21,7 +21,7 @@ export async function listenNode(options: ListenOptions): Promise<Bound> {
     // Bodies are timed where they are read; the request as a whole has its own deadline.
     requestTimeout: 0,
     keepAliveTimeout: options.keepAliveMs,
-    connectionsCheckingInterval: Math.min(1000, Math.max(options.headerMs / 2, 10)),
+    connectionsCheckingInterval: Math.min(1000, options.headerMs / 2),
     maxHeaderSize: options.maxHeader,
     noDelay: true,
   };

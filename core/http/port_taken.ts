@@ -18,7 +18,7 @@ export function portTaken(at: Address, cause: unknown): CoreError {
 }
 
 /** `pid 123 (nginx)` for the process that listens on a TCP port, from Linux's /proc; undefined when it does not tell. */
-export function portHolder(port: number): string | undefined {
+function portHolder(port: number): string | undefined {
   try {
     const wanted = new Set<string>();
     for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {

@@ -41,6 +41,12 @@ describe("options from code", () => {
     expect([named.config["geo"], named.baseDir]).toEqual([{ most: 4 }, dir]);
   });
 
+  test("a limit of no time is refused", async () => {
+    const error = await configure({ server: { timeout: "0ms", keep_alive: 0, drain: 0 } }).catch((e) => e);
+    expect(error.message).toContain("2 problems");
+    expect(error.message).toContain('server.timeout: expected a duration above 0, such as "30s", got "0ms"');
+  });
+
   test("what is wrong is told by key, and a name that is taken is refused", async () => {
     const wrong = await configure({ server: { max_boby: "1KB" } }).catch((e) => e);
     expect(wrong.message).toContain('server.max_boby: unknown key; did you mean "max_body"?');
