@@ -8,7 +8,7 @@ import { CoreError } from "../../core/error.ts";
 import { bytesResponse, fileResponse } from "../../core/http/bytes.ts";
 import type { HeaderReader } from "./conditions.ts";
 import { type Delivery, FileBody, lengthOf, readAll } from "./file_body.ts";
-import { cacheControl, type CacheRule } from "./glob.ts";
+import { cacheControl, type CacheRule } from "./cache_rules.ts";
 import { isPacked, mediaType } from "./media_type.ts";
 import { classify, isSource } from "./path.ts";
 import { notAllowed, notFound, redirectToFolder } from "./refusals.ts";
