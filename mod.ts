@@ -26,10 +26,16 @@ export { type Gate, Gates, type Refusal, type Waiter } from "./core/contracts/ga
 export { Health } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
 export { Site } from "./core/contracts/site.ts";
+export type { StandardSchema } from "./core/standard_schema.ts";
+export { type Address, showAddress } from "./core/http/address.ts";
 export { type RunningServer, type ServerOptions, startServer } from "./core/server.ts";
 export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";
 export { builtin } from "./cli/builtin.ts";
-export { prepare, type Prepared } from "./cli/prepare.ts";
+export { configure, type ConfigureOptions, prepare, type Prepared } from "./cli/prepare.ts";
+export { acquire, type AcquireOptions, type GatePermit } from "./plugins/admission/acquire.ts";
+export { FairGate } from "./plugins/admission/fair_gate.ts";
+export type { GateOptions } from "./plugins/admission/gate_options.ts";
+export { type FileRequest, type FileSettings, StaticFiles } from "./plugins/static/files.ts";
 
 import process from "node:process";
 import { main } from "./cli/main.ts";

@@ -1,4 +1,4 @@
-import { explainConfig } from "../core/config/explain.ts";
+import { explainConfig } from "./explain.ts";
 import { configArgument } from "./arguments.ts";
 import { prepare } from "./prepare.ts";
 

@@ -32,12 +32,12 @@ export async function main(args: readonly string[]): Promise<number> {
     return name === undefined ? 2 : 0;
   }
   if (name === "--version" || name === "-v") return await printVersion();
-  const verb = verbs[name];
+  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined) {
     console.error(`fairlead: unknown command "${name}"; expected ${Object.keys(verbs).join(", ")}`);
     return 2;
   }
-  if (rest.includes("--help")) {
+  if (rest.includes("--help") || rest.includes("-h")) {
     console.log(`fairlead ${verb.says}`);
     return 0;
   }

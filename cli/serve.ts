@@ -1,5 +1,5 @@
 import process from "node:process";
-import { showAddress } from "../core/http/listen.ts";
+import { showAddress } from "../core/http/address.ts";
 import { startServer } from "../core/server.ts";
 import { configArgument } from "./arguments.ts";
 import { prepare } from "./prepare.ts";

@@ -1,5 +1,8 @@
 import { Hono } from "hono";
 import type { HealthBoard } from "./health.ts";
+import { answer, refuse } from "./http/answers.ts";
+import type { BaseExchange } from "./http/exchange.ts";
+import type { Awaitable, Log } from "./plugin.ts";
 
 /** Who this process is: what a benchmark or a deploy checks before it believes an answer. */
 export interface Identity {
@@ -12,8 +15,13 @@ export interface Identity {
   readonly started_at: string;
 }
 
-/** Builds the admin application: liveness, readiness, identity, and the routes that plugins added. */
-export function createAdmin(health: HealthBoard, identity: Identity, plugins: Hono): Hono {
+/** Makes the admin listener's handler: liveness, readiness, identity, and the routes that plugins added. */
+export function createAdmin(
+  health: HealthBoard,
+  identity: Identity,
+  plugins: Hono,
+  log: Log,
+): (x: BaseExchange) => Awaitable<Response> {
   const app = new Hono();
   app.get("/livez", (c) => c.text("ok\n"));
   app.get("/readyz", (c) => {
@@ -22,6 +30,10 @@ export function createAdmin(health: HealthBoard, identity: Identity, plugins: Ho
   });
   app.get("/-/whoami", (c) => c.json(identity));
   app.route("/", plugins);
-  app.notFound((c) => c.text("404 Not Found\n", 404));
-  return app;
+  app.notFound(() => answer(404));
+  app.onError((error, c) => {
+    log("error", "admin request failed", { path: c.req.path, error });
+    return answer(500);
+  });
+  return (x) => x.problem === 0 ? app.fetch(x.request) : refuse(x.problem);
 }

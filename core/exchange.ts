@@ -22,6 +22,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** One request as plugins see it, from its head to the last byte of its response. */
 export interface Exchange {
   /** From `X-Request-Id` when the client sent a usable one, else made here; sent back in the response. */
   readonly id: string;

@@ -1,14 +1,17 @@
-import { write, writeSync } from "node:fs";
+import { write } from "node:fs";
 
 /** Where log lines go. */
 export interface LineSink {
   write(line: string): void;
-  /** Writes what is still held, waiting for it; for the end of the process. */
-  flushSync(): void;
+  /** Resolves when what is held has been written, or after a second: a stalled reader must not hold up the end. */
+  flush(): Promise<void>;
 }
 
 /** Characters held while a slow reader keeps a pipe full; beyond that lines are dropped and counted. */
 const mostHeld = 4_000_000;
+
+/** Milliseconds {@linkcode LineSink.flush} waits. */
+const longestFlush = 1000;
 
 /**
  * Gathers lines and writes them to a file descriptor a turn of the event loop later, many at once. A reader that stalls
@@ -16,10 +19,15 @@ const mostHeld = 4_000_000;
  */
 export function fileSink(fd: number): LineSink {
   let held = "", dropped = 0, writing: Uint8Array | undefined, scheduled = false;
+  const flushed: (() => void)[] = [];
 
   const next = () => {
     scheduled = false;
-    if (writing !== undefined || (held === "" && dropped === 0)) return;
+    if (writing !== undefined) return;
+    if (held === "" && dropped === 0) {
+      for (const done of flushed.splice(0)) done();
+      return;
+    }
     if (dropped > 0) {
       held += `${dropped} log lines were dropped: the reader is too slow\n`;
       dropped = 0;
@@ -31,7 +39,6 @@ export function fileSink(fd: number): LineSink {
   const push = () => {
     const bytes = writing!;
     write(fd, bytes, 0, bytes.byteLength, null, (error, count) => {
-      if (writing !== bytes) return;
       const full = (error as { code?: string } | null)?.code === "EAGAIN";
       // Any other error means that nobody reads any more: the text is lost.
       writing = full ? bytes : error !== null || count >= bytes.byteLength ? undefined : bytes.subarray(count);
@@ -52,22 +59,12 @@ export function fileSink(fd: number): LineSink {
         setImmediate(next);
       }
     },
-    flushSync() {
-      const rest = new TextEncoder().encode(held);
-      held = "";
-      for (const bytes of writing === undefined ? [rest] : [writing, rest]) writeAll(fd, bytes);
-      writing = undefined;
+    flush() {
+      if (held === "" && dropped === 0 && writing === undefined) return Promise.resolve();
+      return new Promise((resolve) => {
+        const late = setTimeout(resolve, longestFlush);
+        flushed.push(() => (clearTimeout(late), resolve()));
+      });
     },
   };
-}
-
-function writeAll(fd: number, bytes: Uint8Array): void {
-  const until = Date.now() + 1000;
-  for (let at = 0; at < bytes.byteLength && Date.now() < until;) {
-    try {
-      at += writeSync(fd, bytes, at);
-    } catch (error) {
-      if ((error as { code?: string }).code !== "EAGAIN") return;
-    }
-  }
 }

@@ -34,8 +34,17 @@ export async function loadPlugin(name: string, use: string, baseDir: string): Pr
 
 function locate(use: string, baseDir: string): string {
   if (!use.startsWith("npm:")) return pathToFileURL(resolve(baseDir, use)).href;
-  // Deno knows the specifier; Bun wants the package looked up from where the user installed it.
-  if ("Deno" in globalThis) return use;
-  const bare = use.slice(4).replace(/(?<=.)@[^/]*$/, "");
-  return pathToFileURL(createRequire(resolve(baseDir, "fairlead.toml")).resolve(bare)).href;
+  const bare = use.slice(4).replace(/(?<=.)@[^/]*$/, ""), from = resolve(baseDir, "fairlead.toml");
+  try {
+    return pathToFileURL(createRequire(from).resolve(bare)).href;
+  } catch (cause) {
+    // A package may be for `import` alone. Bun resolves that from a place of our choice; Deno among its own packages only.
+    if ("Deno" in globalThis) return use;
+    const { resolve: find } = import.meta as unknown as { resolve(specifier: string, parent: string): string };
+    try {
+      return find(bare, pathToFileURL(from).href);
+    } catch {
+      throw cause;
+    }
+  }
 }

@@ -3,8 +3,10 @@ import type { LineSink } from "./line_sink.ts";
 
 const levels = { debug: 0, info: 1, warn: 2, error: 3 } as const;
 
+/** How much a line matters. */
 export type Level = keyof typeof levels;
 
+/** Settings of a log. */
 export interface LogOptions {
   readonly level: Level;
   readonly format: "text" | "json";
@@ -15,7 +17,7 @@ export interface LogOptions {
 
 /**
  * Makes the server's log. A text line reads `TIME LEVEL [plugin] message key=value ...`, a JSON line has `time`,
- * `level`, `message` and the fields. Errors among the fields are written with their code, message and stack.
+ * `level`, `message` and the fields. Errors among the fields are written with their code, message, stack and cause.
  */
 export function createLog({ level, format, sink, now = Date.now }: LogOptions): Log {
   const least = levels[level];
@@ -53,6 +55,6 @@ function oneLine(text: string): string {
 function plain(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (!(value instanceof Error)) return value;
-  const { code, message, stack } = value as Error & { code?: unknown };
-  return { ...(code === undefined ? {} : { code }), message, stack };
+  const { code, message, stack, cause } = value as Error & { code?: unknown };
+  return { ...(code === undefined ? {} : { code }), message, stack, ...(cause === undefined ? {} : { cause }) };
 }

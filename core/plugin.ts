@@ -10,6 +10,7 @@ import type { Hono } from "hono";
 import type { Exchange, Outcome } from "./exchange.ts";
 import type { SchemaOutput, StandardSchema } from "./standard_schema.ts";
 
+/** A value, or a promise of it: hooks stay synchronous until one has to wait. */
 export type Awaitable<T> = T | Promise<T>;
 
 /** A typed name under which one plugin offers a service and others find it. */
@@ -24,6 +25,7 @@ export function token<T>(id: string): Token<T> {
   return { id };
 }
 
+/** The service that a {@linkcode Token} stands for. */
 export type ServiceOf<K> = K extends Token<infer T> ? T : never;
 
 /** Leave to run, given by a gate; the core gives it back exactly once, when the execution has ended. */
@@ -69,11 +71,13 @@ export interface PublicEnv {
   readonly Bindings: { readonly exchange: Exchange };
 }
 
+/** The name of a hook. */
 export type HookName = keyof Hooks;
 
 /** A handler, or a handler that runs before (`pre`) or after (`post`) the plugins without an order. */
 export type Ordered<F> = F | { readonly order: "pre" | "post"; readonly handler: F };
 
+/** What `setup` returns: the hooks this plugin has a handler for. */
 export type PluginHooks = { readonly [H in HookName]?: Ordered<Hooks[H]> };
 
 /** Writes one line to the server's log. */
@@ -98,6 +102,7 @@ export interface Context<C, N, W, P> {
   provide<K extends P>(token: K, service: ServiceOf<K>): void;
 }
 
+/** A plugin: what its table may hold, which services it uses and offers, and how it is set up. */
 export interface Plugin<
   S extends StandardSchema = StandardSchema,
   N extends Token<unknown> = Token<unknown>,

@@ -7,8 +7,9 @@ import { Health } from "./contracts/health.ts";
 import { Site } from "./contracts/site.ts";
 import { CoreError } from "./error.ts";
 import { HealthBoard } from "./health.ts";
+import { type Address, parseAddress } from "./http/address.ts";
 import type { Intake } from "./http/exchange.ts";
-import { type Address, type Bound, listen, parseAddress } from "./http/listen.ts";
+import { type Bound, listen } from "./http/listen.ts";
 import { TrustedProxies } from "./http/proxies.ts";
 import { fileSink, type LineSink } from "./line_sink.ts";
 import { createLog } from "./log.ts";
@@ -17,6 +18,7 @@ import type { AdminSettings, LogSettings, ServerSettings } from "./settings.ts";
 import { anything } from "./standard_schema.ts";
 import { runtime, version } from "./version.ts";
 
+/** Everything a server is made of; what `fairlead.toml` says, once it has been checked. */
 export interface ServerOptions {
   readonly server: ServerSettings;
   readonly admin: AdminSettings;
@@ -36,7 +38,8 @@ export interface RunningServer {
   readonly app: App;
   /**
    * Turns readiness off, stops accepting, lets running requests end within `server.drain` and frees everything.
-   * Aborting `now` ends the patience at once. Returns what failed; an empty list is a clean end.
+   * Aborting `now` ends the patience at once. Returns what failed; an empty list is a clean end. Called again, it waits
+   * for the same end.
    */
   stop(now?: AbortSignal): Promise<readonly CoreError[]>;
 }
@@ -68,30 +71,31 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ],
   ];
   const access = sinks.access === undefined ? [] : [accessPlugin(options.log.format, sinks.access)];
-  const app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
 
+  let app: App | undefined;
   const bounds: Bound[] = [];
   let admin: Bound | undefined;
-  const intake: Intake = {
-    proxies: new TrustedProxies(server.trusted_proxies, server.trusted_headers),
-    timeoutMs: server.timeout,
-    maxBody: server.max_body,
-    idleMs: server.body_timeout,
-  };
   const common = { maxHeader: server.max_header, keepAliveMs: server.keep_alive, headerMs: server.header_timeout };
   const undo = async () => {
     await Promise.all([...bounds, ...(admin === undefined ? [] : [admin])].map((b) => b.stop(true)));
-    const failed = await app.close();
-    sinks.flush();
+    const failed = await app?.close() ?? [];
+    await sinks.flush();
     return failed;
   };
   try {
+    const intake: Intake = {
+      proxies: new TrustedProxies(server.trusted_proxies, server.trusted_headers),
+      timeoutMs: server.timeout,
+      maxBody: server.max_body,
+      idleMs: server.body_timeout,
+    };
+    app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
     const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
     if (options.admin.listen !== "") {
-      const routes = createAdmin(health, identity, app.admin);
+      const routes = createAdmin(health, identity, app.admin, log);
       const at = parseAddress(options.admin.listen);
       const plain = { ...intake, proxies: new TrustedProxies([]) };
-      admin = await listen({ ...common, at, intake: plain, tls: undefined, handle: (x) => routes.fetch(x.request) });
+      admin = await listen({ ...common, at, intake: plain, tls: undefined, handle: routes });
     }
     await app.listen();
     for (const text of server.listen) {
@@ -106,31 +110,37 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   health.hold = undefined;
 
+  const running = app, patience = new AbortController(), giveUp = () => patience.abort();
+  const late = new Promise<readonly CoreError[]>((resolve) => {
+    patience.signal.addEventListener("abort", () => resolve([]));
+  });
+  const stop = async () => {
+    health.hold = "draining";
+    running.draining = true;
+    log("info", "draining", { in_flight: running.inFlight, patience_ms: server.drain });
+    const timer = setTimeout(giveUp, server.drain);
+    const ended = Promise.all([running.drain(patience.signal), ...bounds.map((b) => b.stop(false))]);
+    const failed = [...await Promise.race([ended.then(([errors]) => errors), late])];
+    clearTimeout(timer);
+    if (running.inFlight > 0) {
+      failed.push(
+        new CoreError("DRAIN_TIMEOUT", `${running.inFlight} requests were cut off: they had not ended in time`),
+      );
+    }
+    for (const error of failed) log("error", "drain failed", { error });
+    failed.push(...await undo());
+    return failed;
+  };
+  let stopped: Promise<readonly CoreError[]> | undefined;
+
   return {
     addresses: bounds.map((b) => b.at),
     admin: admin?.at,
     app,
-    async stop(now) {
-      health.hold = "draining";
-      app.draining = true;
-      log("info", "draining", { in_flight: app.inFlight, patience_ms: server.drain });
-      const deadline = new AbortController();
-      const late = new Promise<void>((resolve) => deadline.signal.addEventListener("abort", () => resolve()));
-      const timer = setTimeout(() => deadline.abort(), server.drain);
-      if (now?.aborted) deadline.abort();
-      now?.addEventListener("abort", () => deadline.abort());
-
-      const ended = Promise.all([app.drain(deadline.signal), ...bounds.map((b) => b.stop(false))]);
-      const failed: CoreError[] = await Promise.race([ended.then(([errors]) => [...errors]), late.then(() => [])]);
-      clearTimeout(timer);
-      if (app.inFlight > 0) {
-        failed.push(
-          new CoreError("DRAIN_TIMEOUT", `${app.inFlight} requests were cut off: they had not ended in time`),
-        );
-      }
-      for (const error of failed) log("error", "drain failed", { error });
-      failed.push(...await undo());
-      return failed;
+    stop(now) {
+      now?.addEventListener("abort", giveUp, { once: true });
+      if (now?.aborted) giveUp();
+      return stopped ??= stop();
     },
   };
 }
@@ -165,10 +175,7 @@ function openSinks(settings: LogSettings, baseDir: string) {
   return {
     log,
     access: accessSink,
-    flush() {
-      accessSink?.flushSync();
-      log.flushSync();
-    },
+    flush: () => Promise.all([log.flush(), accessSink?.flush()]),
   };
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { duration, size } from "./config/units.ts";
-import { parseAddress } from "./http/listen.ts";
+import { parseAddress } from "./http/address.ts";
 import { type ProxyHeader, proxyHeaders, TrustedProxies, usualProxyHeaders } from "./http/proxies.ts";
 
 /** A text that a function takes without an error; its error is the problem reported. */
@@ -13,6 +13,9 @@ function readBy(read: (text: string) => unknown): z.ZodString {
     }
   });
 }
+
+/** A time that is one: node:http takes 0 as "no limit", and a request could not meet it. */
+const someTime = () => duration().refine((ms) => ms > 0, 'expected a duration above 0, such as "30s"');
 
 /** `[server]`; times in ms, sizes in bytes. */
 export interface ServerSettings {
@@ -42,6 +45,7 @@ export interface LogSettings {
   readonly access: string;
 }
 
+/** The schema of `[server]`. */
 export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   listen: z.array(readBy(parseAddress)).min(1).default(["127.0.0.1:8080"])
     .describe('Addresses to serve on: "HOST:PORT", "[IPV6]:PORT", ":PORT" or "unix:/PATH".'),
@@ -58,22 +62,24 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
     ),
   max_body: size().prefault("10MB").describe("Largest request body (413 above)."),
   max_header: size().prefault("32KB").describe("Largest request line and headers together (431 above)."),
-  timeout: duration().prefault("60s").describe(
+  timeout: someTime().prefault("60s").describe(
     "A request's absolute deadline: 408 while its body comes, 504 until its answer has begun; PHP is ended.",
   ),
-  header_timeout: duration().prefault("10s").describe(
+  header_timeout: someTime().prefault("10s").describe(
     "How long a request's head may take to arrive (408 after). On Bun it is always about 10 s, without the 408.",
   ),
-  body_timeout: duration().prefault("30s").describe("Longest silence within a request body (408 after)."),
-  keep_alive: duration().prefault("75s").describe("How long an idle connection is kept."),
+  body_timeout: someTime().prefault("30s").describe("Longest silence within a request body (408 after)."),
+  keep_alive: someTime().prefault("75s").describe("How long an idle connection is kept."),
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
 });
 
+/** The schema of `[admin]`. */
 export const adminTable: z.ZodType<AdminSettings> = z.strictObject({
   listen: z.union([z.literal(""), readBy(parseAddress)]).default("127.0.0.1:9180")
     .describe('Address of /metrics, /livez, /readyz and /-/whoami; "" switches it off. Keep it private.'),
 });
 
+/** The schema of `[log]`. */
 export const logTable: z.ZodType<LogSettings> = z.strictObject({
   level: z.enum(["debug", "info", "warn", "error"]).default("info").describe("Least level that is logged."),
   format: z.enum(["text", "json"]).default("text").describe("Form of log and access log."),

@@ -8,15 +8,18 @@ export interface StandardSchema<I = unknown, O = I> {
   };
 }
 
+/** One thing wrong with a value. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
 }
 
+/** What validation returns. */
 export type SchemaResult<O> =
   | { readonly value: O; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** What a schema makes of a value. */
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
 
 /** A schema that takes whatever comes: for plugins without a configuration of their own. */

@@ -7,7 +7,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { loadTables } from "../cli/prepare.ts";
 import { createApp } from "../core/app.ts";
-import { configReference } from "../core/config/reference.ts";
+import { configReference } from "./config_reference.ts";
 import { validate } from "../core/config/validate.ts";
 import { Health } from "../core/contracts/health.ts";
 import { Meter } from "../core/contracts/meter.ts";

@@ -41,16 +41,26 @@ export async function parseConfigFile(file: string | undefined, readFile: ReadFi
   return { file, baseDir: dirname(path), value: document.value, line: (path) => document.line(path) };
 }
 
-/** The plugins to load before the file can be validated. They come from the file only, never from the environment. */
-export function thirdParty(raw: RawConfig): ThirdParty[] {
+/**
+ * The plugins to load before the file can be validated, but for those `given`. They come from the file only, never from
+ * the environment.
+ */
+export function thirdParty(raw: RawConfig, given: readonly string[] = []): ThirdParty[] {
   const plugins = raw.value["plugins"] ?? {};
   const wrong = (path: Path, text: string) =>
-    new CoreError("CONFIG_INVALID", `${raw.file}:${raw.line(path) ?? "?"}: ${keyName(path)}: ${text}`);
+    new CoreError("CONFIG_INVALID", `${place(raw, path)}${keyName(path)}: ${text}`);
   if (!isTable(plugins)) throw wrong(["plugins"], 'expected tables such as [plugins.geo] with use = "./geo.ts"');
-  return Object.entries(plugins).map(([name, table]) => {
+  const named = Object.entries(plugins).filter(([name]) => !given.includes(name));
+  return named.map(([name, table]) => {
     const use = isTable(table) ? table["use"] : undefined;
     const path = ["plugins", name];
     if (typeof use !== "string") throw wrong(path, 'expected a table with use = "./plugin.ts" (or "npm:package")');
     return { name, use, line: raw.line([...path, "use"]) };
   });
+}
+
+/** `fairlead.toml:12: `, as errors begin; empty where there is no file. */
+export function place(raw: RawConfig, path: Path): string {
+  const line = raw.line(path);
+  return raw.file === undefined ? "" : `${raw.file}${line === undefined ? "" : `:${line}`}: `;
 }

@@ -50,4 +50,5 @@ export interface Gates {
   find(name: string): Gate | undefined;
 }
 
+/** The service of the admission plugin. */
 export const Gates: Token<Gates> = token("gates@1");

@@ -6,4 +6,5 @@ export interface Health {
   register(part: string, check: () => string | undefined): void;
 }
 
+/** The service of the core by which parts say why they are not ready. */
 export const Health: Token<Health> = token("health@1");

@@ -31,6 +31,7 @@ export interface Meter {
   histograms(name: string, help: string, bounds: readonly number[], labels: readonly string[]): Family<Histogram>;
 }
 
+/** The service of the metrics plugin. */
 export const Meter: Token<Meter> = token("meter@1");
 
 const nothing: Counter & Histogram = { inc() {}, observe() {} };

@@ -12,4 +12,5 @@ export interface Site {
   readonly software: string;
 }
 
+/** The service of the core that tells what `[server]` says. */
 export const Site: Token<Site> = token("site@1");

@@ -12,9 +12,3 @@ export function hostName(host: string): string {
   const colon = host.lastIndexOf(":");
   return colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
 }
-
-/** The port a host names, or -1. */
-export function hostPort(host: string): number {
-  const colon = host.lastIndexOf(":");
-  return colon > host.lastIndexOf("]") ? Number(host.slice(colon + 1)) : -1;
-}

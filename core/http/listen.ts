@@ -1,16 +1,13 @@
-import { chmodSync, existsSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { CoreError } from "../error.ts";
 import type { Awaitable } from "../plugin.ts";
+import type { Address } from "./address.ts";
 import { listenBun } from "./bun.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
 
-/** An address to listen on. */
-export type Address =
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string };
-
+/** What a listener needs. Times in ms. */
 export interface ListenOptions {
   readonly at: Address;
   readonly intake: Intake;
@@ -32,28 +29,6 @@ export interface Bound {
   stop(force: boolean): Promise<void>;
 }
 
-/**
- * Reads `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `unix:/run/fairlead.sock`.
- *
- * @throws CONFIG_INVALID when the text is none of these
- */
-export function parseAddress(text: string): Address {
-  if (text.startsWith("unix:/")) return { kind: "unix", path: text.slice(5) };
-  const m = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:/[\]]*)):(\d{1,5})$/.exec(text);
-  if (m === null || Number(m[3]) > 65_535) {
-    throw new CoreError(
-      "CONFIG_INVALID",
-      `expected HOST:PORT, [IPV6]:PORT, :PORT or unix:/PATH, got ${JSON.stringify(text)}`,
-    );
-  }
-  return { kind: "tcp", host: m[1] ?? (m[2] || "::"), port: Number(m[3]) };
-}
-
-export function showAddress(at: Address): string {
-  if (at.kind === "unix") return `unix:${at.path}`;
-  return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
-}
-
 /** Binds with the runtime's own server. A unix socket gets mode 0660; a stale one is removed, a live one is an error. */
 export async function listen(options: ListenOptions): Promise<Bound> {
   const { at } = options;
@@ -61,11 +36,14 @@ export async function listen(options: ListenOptions): Promise<Bound> {
   const bound = await ("Bun" in globalThis ? listenBun : listenNode)(options);
   if (at.kind !== "unix") return bound;
   chmodSync(at.path, 0o660);
+  let ours = true;
   return {
     at,
     async stop(force) {
+      // Before the last connection has ended: by then the name may be a successor's.
+      if (ours) rmSync(at.path, { force: true });
+      ours = false;
       await bound.stop(force);
-      if (existsSync(at.path)) unlinkSync(at.path);
     },
   };
 }

@@ -163,17 +163,16 @@ class NodeExchange extends BaseExchange {
 
 async function respond(x: NodeExchange, res: ServerResponse, response: Response): Promise<void> {
   if (res.closed) return void await response.body?.cancel();
-  const head: string[] = [];
-  response.headers.forEach((value, name) => {
-    if (name !== "set-cookie") head.push(name, value);
-  });
-  for (const cookie of response.headers.getSetCookie()) head.push("set-cookie", cookie);
-  const bytes = bytesOf(response);
-  const bare = x.method === "HEAD" || response.status === 204 || response.status === 304;
-  if (bytes !== undefined && !bare && !response.headers.has("content-length")) {
-    head.push("content-length", String(bytes.byteLength));
+  try {
+    writeHead(x, res, response);
+  } catch (cause) {
+    // node:http takes fewer characters in a field than Headers does. Whoever streams must hear that nobody reads.
+    response.body?.cancel(cause).catch(() => {});
+    res.writeHead(500, { connection: "close", "content-length": "0" });
+    return void res.end();
   }
-  res.writeHead(response.status, response.statusText || undefined, head);
+  const bytes = bytesOf(response);
+  const bare = isBare(x, response);
   if (bare || response.body === null || bytes !== undefined) {
     res.end(bare ? undefined : bytes);
     if (bare) await response.body?.cancel();
@@ -190,7 +189,26 @@ async function respond(x: NodeExchange, res: ServerResponse, response: Response)
   res.end();
 }
 
+function isBare(x: NodeExchange, response: Response): boolean {
+  return x.method === "HEAD" || response.status === 204 || response.status === 304;
+}
+
+function writeHead(x: NodeExchange, res: ServerResponse, response: Response): void {
+  const head: string[] = [];
+  response.headers.forEach((value, name) => {
+    if (name !== "set-cookie") head.push(name, value);
+  });
+  for (const cookie of response.headers.getSetCookie()) head.push("set-cookie", cookie);
+  const bytes = bytesOf(response);
+  if (bytes !== undefined && !isBare(x, response) && !response.headers.has("content-length")) {
+    head.push("content-length", String(bytes.byteLength));
+  }
+  res.writeHead(response.status, response.statusText || undefined, head);
+}
+
 function writable(res: ServerResponse): Promise<void> {
+  // Once closed, neither event comes any more.
+  if (res.closed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       res.off("drain", done);

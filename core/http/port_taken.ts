@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { CoreError } from "../error.ts";
-import { type Address, showAddress } from "./listen.ts";
+import { type Address, showAddress } from "./address.ts";
 
 /** Turns a failed bind into an error that names the address and, where the system tells, who holds it. */
 export function portTaken(at: Address, cause: unknown): CoreError {
@@ -18,7 +18,7 @@ export function portTaken(at: Address, cause: unknown): CoreError {
 }
 
 /** `pid 123 (nginx)` for the process that listens on a TCP port, from Linux's /proc; undefined when it does not tell. */
-export function portHolder(port: number): string | undefined {
+function portHolder(port: number): string | undefined {
   try {
     const wanted = new Set<string>();
     for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {

@@ -2,6 +2,7 @@ import { CoreError } from "../../core/error.ts";
 import type { Gate, Refusal } from "../../core/contracts/gates.ts";
 import type { Permit } from "../../core/plugin.ts";
 
+/** How to wait at a gate. */
 export interface AcquireOptions {
   /** Permits wanted; 1 when absent. */
   readonly weight?: number;

@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
 
+/** Settings of a {@linkcode FairGate}. */
 export interface GateOptions {
   readonly name?: string;
   /** Permits, at least 1. */

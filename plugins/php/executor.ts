@@ -1,6 +1,5 @@
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import { answer } from "../../core/http/answers.ts";
 import { type Clock, systemClock } from "./fastcgi/clock.ts";
 import type { Progress } from "./fastcgi/handler.ts";
 import type { Lease } from "./fastcgi/lease.ts";
@@ -245,9 +244,4 @@ class Run implements Watched, ReplyHost {
     this.#body?.dispose();
     this.#options.onEnd(end, this.#clock.now() - this.#started);
   }
-}
-
-/** The answer while PHP cannot run at all. */
-export function unavailable(): Response {
-  return answer(503, { "retry-after": "1" });
 }

@@ -50,6 +50,8 @@ const php: AnyPlugin = definePlugin({
       { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
     );
     const write = requestWriter(site.software);
+    /** Bodies in files, until their exchange ends: one that is turned away in line is never run. */
+    const spooled = new Map<Exchange, ReceivedBody>();
 
     const execution = (script: Script, body?: ReceivedBody): Execution => ({
       lane: "php",
@@ -58,8 +60,7 @@ const php: AnyPlugin = definePlugin({
     /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
     const receive = async (x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> => {
       const body = await receiveBody(stream, { memory: bodyInMemory, dir: engine!.spoolDir });
-      const forget = x.onGone(() => body.dispose());
-      void forget;
+      if (!(body.body instanceof Uint8Array)) spooled.set(x, body);
       return execution(script, body);
     };
 
@@ -101,6 +102,12 @@ const php: AnyPlugin = definePlugin({
           case "not-found":
             return answer(404);
         }
+      },
+
+      onResponse(x) {
+        if (spooled.size === 0) return;
+        spooled.get(x)?.dispose();
+        spooled.delete(x);
       },
 
       async onClose() {

@@ -8,7 +8,8 @@
  *
  * @module
  */
-import { isHidden, isScriptName, looksLikeScript, pathMatcher } from "./script_names.ts";
+import { pathPattern } from "../../core/http/path_pattern.ts";
+import { isHidden, isScriptName, looksLikeScript } from "./script_names.ts";
 
 /** What the rules must know of the file system. */
 export interface ScriptFs {
@@ -133,6 +134,12 @@ export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver 
     if (folder === path) return run(root, folder + index, "", true);
     return { kind: "redirect", location: encodePath(folder) + (query === "" ? "" : `?${query}`) };
   }
+}
+
+/** Makes a test for paths that any of the patterns means. */
+function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
+  const expressions = patterns.map(pathPattern);
+  return (path) => expressions.some((one) => one.test(path));
 }
 
 /** Most paths have no script and nothing hidden in them: one look saves the walk. */

@@ -1,5 +1,5 @@
 /**
- * Which names are PHP scripts, which only look like it, and which paths a pattern means.
+ * Which names are PHP scripts, and which only look like it.
  *
  * Comparisons are of ASCII and of exact case. Folding case over Unicode before a path is cut has let a text file run
  * as a script in other servers (GHSA-g966-83w7-6w38).
@@ -28,24 +28,4 @@ export function looksLikeScript(segment: string): boolean {
 /** Whether the segment is hidden by convention (`.env`, `.git`). */
 export function isHidden(segment: string): boolean {
   return segment.startsWith(".");
-}
-
-/**
- * Makes a test for paths from glob patterns: `*` and `?` stay within a segment, `**` is any number of segments
- * (`/uploads/**` is all that lies under it).
- */
-export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
-  const expressions = patterns.map(toExpression);
-  return (path) => expressions.some((one) => one.test(path));
-}
-
-function toExpression(pattern: string): RegExp {
-  const segments = pattern.replace(/^\/+/, "").split("/");
-  const last = segments.length - 1;
-  const parts = segments.map((segment, at) => {
-    if (segment === "**") return at === last ? ".*" : "(?:[^/]+/)*";
-    const text = segment.replace(/[\\^$.*+?()[\]{}|]/g, (c) => c === "*" ? "[^/]*" : c === "?" ? "[^/]" : `\\${c}`);
-    return at === last ? text : `${text}/`;
-  });
-  return new RegExp(`^/${parts.join("")}$`, "s");
 }

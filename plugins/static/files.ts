@@ -8,7 +8,7 @@ import { CoreError } from "../../core/error.ts";
 import { bytesResponse, fileResponse } from "../../core/http/bytes.ts";
 import type { HeaderReader } from "./conditions.ts";
 import { type Delivery, FileBody, lengthOf, readAll } from "./file_body.ts";
-import { cacheControl, type CacheRule } from "./glob.ts";
+import { cacheControl, type CacheRule } from "./cache_rules.ts";
 import { isPacked, mediaType } from "./media_type.ts";
 import { classify, isSource } from "./path.ts";
 import { notAllowed, notFound, redirectToFolder } from "./refusals.ts";
@@ -16,6 +16,7 @@ import { reply } from "./reply.ts";
 import { type OpenFile, Roots } from "./roots.ts";
 import { choose, plain } from "./variant.ts";
 
+/** Settings of {@linkcode StaticFiles}. */
 export interface FileSettings {
   /** The public root: an absolute path. It may be a link, and the link may be turned while serving. */
   readonly root: string;

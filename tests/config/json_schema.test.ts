@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as z from "zod";
 import { configSchema, type JsonSchema, keysAt, knownPaths } from "../../core/config/json_schema.ts";
-import { configReference } from "../../core/config/reference.ts";
+import { configReference } from "../../scripts/config_reference.ts";
 import type { StandardSchema } from "../../core/standard_schema.ts";
 import { tables } from "./tables.ts";
 

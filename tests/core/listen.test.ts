@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../core/app.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import { type Bound, listen, type ListenOptions, parseAddress, showAddress } from "../../core/http/listen.ts";
+import { parseAddress, showAddress } from "../../core/http/address.ts";
+import { type Bound, listen, type ListenOptions } from "../../core/http/listen.ts";
 import { TrustedProxies } from "../../core/http/proxies.ts";
 import type { AnyPlugin } from "../../core/plugin.ts";
 import { anything } from "../../core/standard_schema.ts";
@@ -34,6 +35,11 @@ async function run(x: Exchange): Promise<Response> {
         },
       }),
     );
+  }
+  if (x.path === "/control") {
+    return new Response(new ReadableStream({ pull: (c) => (c.enqueue(bytes), c.close()) }), {
+      headers: { "x-odd": "a\x01b" },
+    });
   }
   if (x.path === "/endless") {
     return new Response(new ReadableStream({ pull: (c) => c.enqueue(bytes), cancel: () => cancelled.resolve() }));
@@ -164,6 +170,10 @@ describe("what a listener answers", () => {
     expect(seen).not.toContain("\r\n0\r\n\r\n");
   });
 
+  test("a header the runtime cannot send is still an answer", async () => {
+    expect(await raw(get("/control"), /HTTP\/1\.1 \d+ /)).toMatch(/^HTTP\/1\.1 (200|500) /);
+  });
+
   test("a client that leaves ends the response's source", async () => {
     await raw(get("/endless"), /data/);
     await cancelled.promise;
@@ -219,6 +229,24 @@ describe("where a listener binds", () => {
     expect(statSync(path, { throwIfNoEntry: false })).toBe(undefined);
     writeFileSync(path, "");
     expect((await listen({ ...options, at }).catch((e) => e)).message).toContain("a file of that name exists");
+  });
+
+  test("a successor may take the socket's name while its predecessor drains, and keeps it", async () => {
+    const path = join(dir, "next.sock");
+    const at = { kind: "unix", path } as const;
+    const first = await listen({ ...options, at });
+    const client = connect(path);
+    client.on("error", () => {});
+    client.write(get("/endless"));
+    await new Promise((resolve) => client.once("data", resolve));
+    const drained = first.stop(false);
+    const second = await listen({ ...options, at });
+    await first.stop(true);
+    client.destroy();
+    await drained;
+    expect(await raw(get("/"), /http(\r|$)/, at)).toContain("shop.example");
+    await second.stop(true);
+    expect(statSync(path, { throwIfNoEntry: false })).toBe(undefined);
   });
 
   test("a socket file that nobody serves is replaced", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hostName, hostPort, validHost } from "../../core/http/host.ts";
+import { hostName, validHost } from "../../core/http/host.ts";
 import { type ProxyHeader, TrustedProxies } from "../../core/http/proxies.ts";
 
 const read = (
@@ -96,8 +96,6 @@ describe("host", () => {
   });
 
   test("is cut into name and port", () => {
-    expect([hostName("a:80"), hostPort("a:80")]).toEqual(["a", 80]);
-    expect([hostName("[::1]"), hostPort("[::1]")]).toEqual(["[::1]", -1]);
-    expect([hostName("[::1]:9"), hostPort("[::1]:9")]).toEqual(["[::1]", 9]);
+    expect(["a", "a:80", "[::1]", "[::1]:9"].map(hostName)).toEqual(["a", "a", "[::1]", "[::1]"]);
   });
 });

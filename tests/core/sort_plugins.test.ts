@@ -46,6 +46,7 @@ describe("plugin order", () => {
       "PLUGIN_CYCLE",
     );
     expect(code([plugin("x", { api: 2 as never })])).toBe("PLUGIN_API");
+    expect(code([plugin("x"), plugin("x")])).toBe("PLUGIN_TAKEN");
   });
 
   test("any acyclic set is sorted so that every need comes first", () => {

@@ -26,7 +26,7 @@ export interface FcgiRequest {
 }
 
 /** A body up to this size (bytes) is sent with the rest of the request in one write. */
-export const ONE_WRITE: number = MAX_CONTENT;
+const ONE_WRITE: number = MAX_CONTENT;
 
 /** What {@linkcode encodeRequest} made. */
 export interface EncodedRequest {

@@ -1,6 +1,6 @@
 import { stringify } from "smol-toml";
-import { keyName } from "./path.ts";
-import type { Setting } from "./settings.ts";
+import { keyName } from "../core/config/path.ts";
+import type { Setting } from "../core/config/settings.ts";
 
 /**
  * The effective configuration as TOML, each line with where its value came from. Secrets are masked.

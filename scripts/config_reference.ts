@@ -1,5 +1,5 @@
-import { configSchema, type JsonSchema, type Table } from "./json_schema.ts";
-import { isTable } from "./path.ts";
+import { configSchema, type JsonSchema, type Table } from "../core/config/json_schema.ts";
+import { isTable } from "../core/config/path.ts";
 
 /** Every table and key in Markdown: name, type (or the schema's title), default and the schema's description. */
 export function configReference(tables: readonly Table[]): string {

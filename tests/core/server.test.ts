@@ -1,0 +1,107 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { configure } from "../../cli/prepare.ts";
+import type { AnyPlugin, PluginHooks } from "../../core/plugin.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../../core/server.ts";
+import { adminTable, logTable, serverTable } from "../../core/settings.ts";
+import { anything } from "../../core/standard_schema.ts";
+import * as z from "zod";
+
+const dir = mkdtempSync(join(tmpdir(), "fairlead-server-"));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const plugin = (hooks: PluginHooks, name = "p"): AnyPlugin => ({ name, api: 1, config: anything, setup: () => hooks });
+
+function options(plugins: readonly AnyPlugin[], server: Record<string, unknown> = {}): ServerOptions {
+  return {
+    server: z.parse(serverTable, { listen: ["127.0.0.1:0"], drain: "5s", ...server }),
+    admin: z.parse(adminTable, { listen: "127.0.0.1:0" }),
+    log: z.parse(logTable, { level: "error", access: "off" }),
+    plugins,
+    config: {},
+    baseDir: dir,
+    configHash: "",
+  };
+}
+
+function adminUrl(server: RunningServer): string {
+  if (server.admin?.kind !== "tcp") throw new Error("expected an admin address");
+  return `http://127.0.0.1:${server.admin.port}`;
+}
+
+describe("options from code", () => {
+  test("are the tables of the file, with its defaults, checked by the same rules", async () => {
+    const extra: AnyPlugin = { ...plugin({}, "geo"), config: z.strictObject({ most: z.int().default(3) }) };
+    const made = await configure({ server: { listen: ["127.0.0.1:0"], max_body: "1KB" } }, { plugins: [extra] });
+    expect([made.server.max_body, made.server.timeout, made.baseDir]).toEqual([1024, 60_000, process.cwd()]);
+    expect(made.config["geo"]).toEqual({ most: 3 });
+    const named = await configure({ plugins: { geo: { most: 4 } } }, { plugins: [extra], baseDir: dir });
+    expect([named.config["geo"], named.baseDir]).toEqual([{ most: 4 }, dir]);
+  });
+
+  test("a limit of no time is refused", async () => {
+    const error = await configure({ server: { timeout: "0ms", keep_alive: 0, drain: 0 } }).catch((e) => e);
+    expect(error.message).toContain("2 problems");
+    expect(error.message).toContain('server.timeout: expected a duration above 0, such as "30s", got "0ms"');
+  });
+
+  test("what is wrong is told by key, and a name that is taken is refused", async () => {
+    const wrong = await configure({ server: { max_boby: "1KB" } }).catch((e) => e);
+    expect(wrong.message).toContain('server.max_boby: unknown key; did you mean "max_body"?');
+    const taken = await configure({}, { plugins: [plugin({}, "server")] }).catch((e) => e);
+    expect([taken.code, taken.message]).toEqual([
+      "CONFIG_INVALID",
+      "plugins.server: Fairlead has a table of that name; use another",
+    ]);
+  });
+});
+
+describe("a server from code", () => {
+  test("stopping twice is one end", async () => {
+    let closed = 0;
+    const server = await startServer(options([plugin({ onClose: () => void closed++ })]));
+    const [first, second] = await Promise.all([server.stop(), server.stop()]);
+    expect([first, second, await server.stop()]).toEqual([[], [], []]);
+    expect(closed).toBe(1);
+  });
+
+  test("a second stop may end the patience of the first", async () => {
+    const answer = Promise.withResolvers<Response>();
+    const server = await startServer(options([plugin({ onRequest: () => answer.promise })], { drain: "1h" }));
+    const [at] = server.addresses;
+    const asked = fetch(`http://127.0.0.1:${at?.kind === "tcp" ? at.port : 0}/`).catch(() => undefined);
+    while (server.app.inFlight === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    const first = server.stop();
+    await server.stop(AbortSignal.abort());
+    expect((await first).map((e) => e.code)).toEqual(["DRAIN_TIMEOUT"]);
+    answer.resolve(new Response());
+    await asked;
+  });
+
+  test("a setting that cannot be read closes what plugins have set up", async () => {
+    let closed = 0;
+    const made = options([plugin({ onClose: () => void closed++ })]);
+    const broken = { ...made, server: { ...made.server, listen: ["nowhere"] } };
+    const error = await startServer(broken).catch((e) => e);
+    expect([error.code, closed]).toEqual(["CONFIG_INVALID", 1]);
+  });
+
+  test("the admin listener answers a route that throws with 500, and nothing with 404", async () => {
+    const server = await startServer(options([plugin({
+      onAdmin: (app) =>
+        void app.get("/broken", () => {
+          throw new Error("broken");
+        }),
+    })]));
+    const statuses = [];
+    for (const path of ["/livez", "/readyz", "/broken", "/none"]) {
+      const response = await fetch(adminUrl(server) + path);
+      statuses.push(response.status);
+      expect(await response.text()).not.toContain("broken");
+    }
+    expect(statuses).toEqual([200, 200, 500, 404]);
+    await server.stop();
+  });
+});
