@@ -5,6 +5,8 @@ export interface BodyLimits {
   readonly maxBody: number;
   /** Milliseconds without a byte. */
   readonly idleMs: number;
+  /** Milliseconds for all of it, or a byte now and then would keep it open for ever. */
+  readonly timeoutMs: number;
 }
 
 /**
@@ -19,6 +21,7 @@ export function limitBody(
   limits: BodyLimits,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
+  const deadline = performance.now() + limits.timeoutMs;
   let got = 0;
   const fail = (error: CoreError): never => {
     reader.cancel(error).catch(() => {});
@@ -26,7 +29,7 @@ export function limitBody(
   };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await read(reader as Reader, limits.idleMs).catch(fail);
+      const { done, value } = await read(reader as Reader, limits.idleMs, deadline - performance.now()).catch(fail);
       if (done) {
         if (declared >= 0 && got < declared) fail(cutShort(got, declared));
         controller.close();
@@ -47,12 +50,12 @@ interface Reader {
 
 type Read = { readonly done: true; readonly value?: unknown } | { readonly done: false; readonly value: Uint8Array };
 
-function read(reader: Reader, idleMs: number): Promise<Read> {
+function read(reader: Reader, idleMs: number, leftMs: number): Promise<Read> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      const message = `Cannot read the request body: no byte for ${idleMs} ms`;
-      reject(new CoreError("BODY_TIMEOUT", message, { status: 408 }));
-    }, idleMs);
+      const text = idleMs < leftMs ? `no byte for ${idleMs} ms` : "it did not end in the time of the request";
+      reject(new CoreError("BODY_TIMEOUT", `Cannot read the request body: ${text}`, { status: 408 }));
+    }, Math.max(0, Math.min(idleMs, leftMs)));
     reader.read().then(
       (r) => (clearTimeout(timer), resolve(r)),
       (cause) => {
