@@ -4,7 +4,17 @@
  * @module
  */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -106,6 +116,17 @@ async function queued(server: TestServer, count: number): Promise<void> {
     what: `${count} requests in line`,
     timeout: 5000,
   });
+}
+
+/** Files a process holds open that have no name any more. */
+function namelessFiles(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return "";
+    }
+  }).filter((path) => path.endsWith("(deleted)"));
 }
 
 /** Whether nobody listens on the port. */
@@ -295,6 +316,52 @@ for (const host of hosts()) {
           expect([site.runs("endless"), next?.status]).toEqual([round, 200]);
         }
         await idle(server);
+      },
+    );
+
+    scenario(
+      "an upload that never ends is a 408 at the deadline",
+      { server: { timeout: "1s" }, php: { concurrency: 1 } },
+      async (server, site) => {
+        const client = await RawClient.connect(server.port);
+        await client.send("POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\nConnection: close\r\n\r\n");
+        let dripping = true;
+        const drip = (async () => {
+          while (dripping) {
+            await client.send("u").catch(() => dripping = false);
+            await pause(50);
+          }
+        })();
+        const response = await client.read({ timeout: 5000 });
+        dripping = false;
+        await drip;
+        expect(response?.status).toBe(408);
+        expect(response!.endMs).toBeLessThan(2000);
+        expect(site.runs("upload")).toBe(0);
+        await idle(server);
+      },
+    );
+
+    scenario(
+      "a large upload that is turned away leaves no file open",
+      { php: { concurrency: 1 }, admission: { max_queue: 2, grace: "300ms" } },
+      async (server, site) => {
+        const running = request(server, "slow.php?s=2");
+        await waitFor(() => site.runs("slow") === 1, { what: "the slow script to run" });
+        const upload = () =>
+          ask(
+            server.port,
+            `POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\nConnection: close\r\n\r\n${
+              "u".repeat(200_000)
+            }`,
+          );
+        const answers = await Promise.all(Array.from({ length: 8 }, upload));
+        expect(answers.map((answer) => answer?.status)).toEqual(Array(8).fill(503));
+        await waitFor(() => namelessFiles(server.pid).length === 0, { what: "the files to be closed", timeout: 1000 });
+        expect((await running)?.status).toBe(200);
+        expect((await upload())?.text().split(" ")[0]).toBe("200000");
+        await idle(server);
+        expect(namelessFiles(server.pid)).toEqual([]);
       },
     );
 
