@@ -118,16 +118,19 @@ async function queued(server: TestServer, count: number): Promise<void> {
   });
 }
 
-/** Files a process holds open that have no name any more. */
-function namelessFiles(pid: number): string[] {
+/** What a process holds open. */
+function openFiles(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
     } catch {
       return "";
     }
-  }).filter((path) => path.endsWith("(deleted)"));
+  });
 }
+
+/** Those that have no name any more. */
+const namelessFiles = (pid: number) => openFiles(pid).filter((path) => path.endsWith("(deleted)"));
 
 /** Whether nobody listens on the port. */
 async function refuses(port: number): Promise<boolean> {
@@ -316,6 +319,28 @@ for (const host of hosts()) {
           expect([site.runs("endless"), next?.status]).toEqual([round, 200]);
         }
         await idle(server);
+      },
+    );
+
+    scenario(
+      "a client that takes no byte of its response loses it",
+      { server: { timeout: "1s", body_timeout: "1s", keep_alive: "1s" }, php: { concurrency: 1 } },
+      async (server, site) => {
+        writeFileSync(join(site.dir, "public", "large.bin"), new Uint8Array(32 * 1024 * 1024));
+        const open = () => openFiles(server.pid).filter((path) => path.endsWith("/large.bin")).length;
+        for (const path of ["large.bin", "download.php"]) {
+          const client = await RawClient.connect(server.port);
+          client.socket.removeAllListeners("data");
+          client.socket.pause();
+          await client.send(get(path));
+          if (path === "large.bin") await waitFor(() => open() === 1, { what: "the file to be opened" });
+        }
+        await waitFor(() => open() === 0, { what: "the file to be closed", timeout: 15_000 });
+        await waitFor(async () => total(await server.metrics(), "fairlead_http_requests_in_flight") === 0, {
+          what: "both requests to end",
+          timeout: 15_000,
+        });
+        expect((await request(server, "fast.php"))?.text()).toBe("fast");
       },
     );
 
