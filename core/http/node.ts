@@ -47,6 +47,11 @@ export async function listenNode(options: ListenOptions): Promise<Bound> {
     res.end();
   });
   server.on("clientError", refuseBytes);
+  // A client that takes no byte of its response: without this it keeps its connection, and the file behind, for ever.
+  server.timeout = Math.max(options.keepAliveMs, intake.timeoutMs + intake.idleMs);
+  server.on("connect", (_req, socket: Socket) => {
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
 
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

@@ -26,8 +26,6 @@ export interface EngineOptions {
   readonly settings: PhpSettings;
   readonly children: number;
   readonly log: Log;
-  /** Milliseconds after which php-fpm itself ends a script, should we fail to. */
-  readonly lastResortMs: number;
   onGreeted(pid: number): void;
   onRestart(reason: RestartReason): void;
 }
@@ -44,7 +42,8 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
     env: { ...(settings.clear_env ? {} : inherited()), ...settings.env },
     user: settings.user,
     group: settings.group,
-    terminateTimeoutS: Math.ceil(options.lastResortMs / 1000),
+    // No time limit of php-fpm's own: it counts the idle time of a kept connection as a running request, and would end
+    // every process that nobody has used for so long.
     catchOutput: settings.catch_output,
     onEvent: (event) => tell(event, log, (pid) => late.pool?.childGone(pid)),
   });

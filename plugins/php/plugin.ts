@@ -57,6 +57,8 @@ const php: AnyPlugin = definePlugin({
       lane: "php",
       run: (x) => executor!.run(x, write(x, script, body?.body), body),
     });
+    /** Bodies in files. Most are freed by the run that used them; who is turned away before never gets one. */
+    const spooled = new Map<Exchange, ReceivedBody>();
     /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
     const receive = async (x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> => {
       const body = await receiveBody(stream, { memory: bodyInMemory, dir: engine!.spoolDir });
@@ -71,7 +73,6 @@ const php: AnyPlugin = definePlugin({
           settings,
           children,
           log,
-          lastResortMs: site.timeoutMs + 30_000,
           onGreeted: (pid: number) => executor?.greeted(pid),
           onRestart: count.restarted,
         };

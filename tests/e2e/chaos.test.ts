@@ -4,7 +4,17 @@
  * @module
  */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -107,6 +117,20 @@ async function queued(server: TestServer, count: number): Promise<void> {
     timeout: 5000,
   });
 }
+
+/** What a process holds open. */
+function openFiles(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return "";
+    }
+  });
+}
+
+/** Those that have no name any more. */
+const namelessFiles = (pid: number) => openFiles(pid).filter((path) => path.endsWith("(deleted)"));
 
 /** Whether nobody listens on the port. */
 async function refuses(port: number): Promise<boolean> {
@@ -295,6 +319,74 @@ for (const host of hosts()) {
           expect([site.runs("endless"), next?.status]).toEqual([round, 200]);
         }
         await idle(server);
+      },
+    );
+
+    scenario(
+      "a client that takes no byte of its response loses it",
+      { server: { timeout: "1s", body_timeout: "1s", keep_alive: "1s" }, php: { concurrency: 1 } },
+      async (server, site) => {
+        writeFileSync(join(site.dir, "public", "large.bin"), new Uint8Array(32 * 1024 * 1024));
+        const open = () => openFiles(server.pid).filter((path) => path.endsWith("/large.bin")).length;
+        for (const path of ["large.bin", "download.php"]) {
+          const client = await RawClient.connect(server.port);
+          client.socket.removeAllListeners("data");
+          client.socket.pause();
+          await client.send(get(path));
+          if (path === "large.bin") await waitFor(() => open() === 1, { what: "the file to be opened" });
+        }
+        await waitFor(() => open() === 0, { what: "the file to be closed", timeout: 15_000 });
+        await waitFor(async () => total(await server.metrics(), "fairlead_http_requests_in_flight") === 0, {
+          what: "both requests to end",
+          timeout: 15_000,
+        });
+        expect((await request(server, "fast.php"))?.text()).toBe("fast");
+      },
+    );
+
+    scenario(
+      "an upload that never ends is a 408 at the deadline",
+      { server: { timeout: "1s" }, php: { concurrency: 1 } },
+      async (server, site) => {
+        const client = await RawClient.connect(server.port);
+        await client.send("POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\nConnection: close\r\n\r\n");
+        let dripping = true;
+        const drip = (async () => {
+          while (dripping) {
+            await client.send("u").catch(() => dripping = false);
+            await pause(50);
+          }
+        })();
+        const response = await client.read({ timeout: 5000 });
+        dripping = false;
+        await drip;
+        expect(response?.status).toBe(408);
+        expect(response!.endMs).toBeLessThan(2000);
+        expect(site.runs("upload")).toBe(0);
+        await idle(server);
+      },
+    );
+
+    scenario(
+      "a large upload that is turned away leaves no file open",
+      { php: { concurrency: 1 }, admission: { max_queue: 2, grace: "300ms" } },
+      async (server, site) => {
+        const running = request(server, "slow.php?s=2");
+        await waitFor(() => site.runs("slow") === 1, { what: "the slow script to run" });
+        const upload = () =>
+          ask(
+            server.port,
+            `POST /upload.php HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\nConnection: close\r\n\r\n${
+              "u".repeat(200_000)
+            }`,
+          );
+        const answers = await Promise.all(Array.from({ length: 8 }, upload));
+        expect(answers.map((answer) => answer?.status)).toEqual(Array(8).fill(503));
+        await waitFor(() => namelessFiles(server.pid).length === 0, { what: "the files to be closed", timeout: 1000 });
+        expect((await running)?.status).toBe(200);
+        expect((await upload())?.text().split(" ")[0]).toBe("200000");
+        await idle(server);
+        expect(namelessFiles(server.pid)).toEqual([]);
       },
     );
 
