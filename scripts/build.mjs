@@ -16,7 +16,7 @@ const code = run(bun, [
   "--no-compile-autoload-dotenv",
   // Lets a plugin loaded from disk find its own npm packages.
   "--compile-autoload-package-json",
-  // Small, frequent collections: see docs/performance.md.
+  // Small, frequent collections, as with `bun --smol`: a small heap is worth the little CPU time.
   "--compile-exec-argv=--smol",
   "mod.ts",
   "--outfile",

@@ -55,8 +55,8 @@ export function systemPackages(needs) {
   }
 }
 
-function hasMysqli() {
-  return spawnSync("php", ["-r", "exit(extension_loaded('mysqli') ? 0 : 1);"]).status === 0;
+function phpHas(extension) {
+  return spawnSync("php", ["-r", `exit(extension_loaded('${extension}') ? 0 : 1);`]).status === 0;
 }
 
 export const phpNeeds = [
@@ -67,9 +67,12 @@ export const testNeeds = [
   ...phpNeeds,
   { pattern: /^php(\d+\.\d+)?$/, packages: ["php-cli"] },
   { pattern: /^php-cgi(\d+\.\d+)?$/, packages: ["php-cgi"] },
-  { present: hasMysqli, packages: ["php-mysql"] },
+  { present: () => phpHas("mysqli"), packages: ["php-mysql"] },
+  // WordPress takes no images without it since 6.8.
+  { present: () => phpHas("gd"), packages: ["php-gd"] },
   { pattern: /^mariadbd$/, packages: ["mariadb-server"] },
   { pattern: /^nginx$/, packages: ["nginx"] },
+  { pattern: /^openssl$/, packages: ["openssl"] },
   { pattern: /^curl$/, packages: ["curl"] },
   { pattern: /^setpriv$/, packages: ["util-linux"] },
 ];

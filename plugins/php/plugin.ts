@@ -50,8 +50,6 @@ const php: AnyPlugin = definePlugin({
       { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
     );
     const write = requestWriter(site.software);
-    /** Bodies in files, until their exchange ends: one that is turned away in line is never run. */
-    const spooled = new Map<Exchange, ReceivedBody>();
 
     const execution = (script: Script, body?: ReceivedBody): Execution => ({
       lane: "php",

@@ -323,7 +323,10 @@ for (const host of hosts()) {
 
     test("logging out ends the session", async () => {
       const dashboard = await browser.visit("/wp-admin/");
-      const link = /href="([^"]*action=logout[^"]*)"/.exec(dashboard.text())?.[1]?.replace(/&(amp|#038);/g, "&");
+      const link = /href=["']([^"']*action=logout[^"']*)["']/.exec(dashboard.text())?.[1]?.replace(
+        /&(amp|#038);/g,
+        "&",
+      );
       expect(link).toBeTruthy();
       const out = await browser.visit(link!);
       expect(out.status).toBe(200);
