@@ -23,6 +23,7 @@ import { sortPlugins } from "./sort_plugins.ts";
 /** A service the core itself offers. */
 export type Offer = readonly [token: Token<unknown>, service: unknown];
 
+/** What an application is made of. */
 export interface AppOptions {
   readonly plugins: readonly AnyPlugin[];
   /** Each plugin's validated configuration, by plugin name. */
@@ -72,8 +73,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const reversed = buildTable([...ready].reverse());
 
   const site = new Hono<PublicEnv>(), admin = new Hono();
-  await series("onRoutes", table.onRoutes, site);
-  await series("onAdmin", table.onAdmin, admin);
+  try {
+    await series("onRoutes", table.onRoutes, site);
+    await series("onAdmin", table.onAdmin, admin);
+  } catch (cause) {
+    await settleInOrder("onClose", reversed.onClose, []);
+    throw cause;
+  }
 
   const inner = runner(table);
   const respond = wrap(table.onRequest, site.routes.length === 0 ? inner : behind(site, inner));
@@ -149,9 +155,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         return fail(x, error);
       }
     },
-    async listen() {
-      await series("onListen", table.onListen, undefined);
-    },
+    listen: () => series("onListen", table.onListen, undefined),
     drain: (deadline) => settle("onDrain", table.onDrain, [deadline]),
     close: () => settleInOrder("onClose", reversed.onClose, []),
   };
@@ -184,8 +188,9 @@ async function setUp(
       if (missing !== undefined) {
         throw new CoreError("SERVICE_MISSING", `${name} did not provide "${missing.id}" in setup`, { plugin: name });
       }
-      ready.push({ name, hooks: hooks ?? {} });
-      buildTable(ready.slice(-1));
+      const own = { name, hooks: hooks ?? {} };
+      buildTable([own]);
+      ready.push(own);
     }
     return ready;
   } catch (cause) {

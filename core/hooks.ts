@@ -10,7 +10,7 @@ export interface Entry<F> {
 
 export type HookTable = { readonly [H in HookName]: readonly Entry<Hooks[H]>[] };
 
-/** How each hook runs; `first`, `series`, `settle` and `wrap` are the functions below, a gate is a `first`. */
+/** How each hook runs; `first`, `series`, `settle` and `wrap` are the functions below. */
 export const kinds: Readonly<Record<HookName, "series" | "wrap" | "first" | "gate" | "observe" | "settle">> = {
   onListen: "series",
   onRoutes: "series",
@@ -32,7 +32,13 @@ export function buildTable(plugins: readonly { readonly name: string; readonly h
       const h = hooks[hook];
       if (h === undefined) continue;
       if (typeof h === "function") normal.push({ plugin: name, run: h });
-      else (h.order === "pre" ? pre : post).push({ plugin: name, run: h.handler });
+      else if (typeof h.handler !== "function" || !["pre", "post"].includes(h.order)) {
+        throw new CoreError(
+          "HOOK_INVALID",
+          `${name}.${hook}: expected a function, or { order: "pre" or "post", handler }`,
+          { plugin: name, hook },
+        );
+      } else (h.order === "pre" ? pre : post).push({ plugin: name, run: h.handler });
     }
     table[hook] = [...pre, ...normal, ...post];
   }
@@ -41,7 +47,7 @@ export function buildTable(plugins: readonly { readonly name: string; readonly h
       if (!(hook in kinds)) {
         throw new CoreError(
           "HOOK_UNKNOWN",
-          `${name} returned a hook named "${hook}"; hooks are ${Object.keys(kinds)}`,
+          `${name} returned a hook named "${hook}"; hooks are ${Object.keys(kinds).join(", ")}`,
           {
             plugin: name,
           },
@@ -92,13 +98,19 @@ export function first<A, R>(
   return undefined;
 }
 
-/** Runs entries one after another and stops at the first failure. */
-export function series<A>(
+/** Runs entries one after another and stops at the first failure. What they return is of no account. */
+export async function series<A>(
   hook: HookName,
   entries: readonly Entry<(a: A) => Awaitable<void>>[],
   a: A,
-): Awaitable<void> {
-  return first<A, never>(hook, entries, a);
+): Promise<void> {
+  for (const { plugin, run } of entries) {
+    try {
+      await run(a);
+    } catch (cause) {
+      blame(plugin, hook, cause);
+    }
+  }
 }
 
 /** Runs every entry at once, whatever the others do, and returns what failed. */

@@ -33,7 +33,9 @@ export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
     "Environment variables PHP sees besides the server's own.",
   ),
   clear_env: z.boolean().default(true)
-    .describe("Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden."),
+    .describe(
+      "Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden.",
+    ),
   catch_output: z.boolean().default(false)
     .describe("Log what scripts write to php://stderr, for about 30 us a request; error_log() is logged without."),
   max_requests: z.int().min(0).default(0).describe("Replace a PHP process after this many requests; 0 never does."),

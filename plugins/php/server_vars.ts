@@ -11,6 +11,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Exchange } from "../../core/exchange.ts";
+import { hostName } from "../../core/http/host.ts";
 import { headerVariable } from "./header_names.ts";
 import type { Script } from "./resolve.ts";
 
@@ -65,12 +66,6 @@ export function requestVars(sink: VarSink, x: Exchange, facts: RequestFacts = {}
     const variable = headerVariable(name);
     if (variable !== "") sink(variable, value);
   });
-}
-
-/** `example.org:8080` to `example.org`, `[::1]:80` to `[::1]`. */
-function hostName(host: string): string {
-  const colon = host.lastIndexOf(":");
-  return colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);
 }
 
 const ascii = /^[\0-\x7f]*$/;

@@ -329,6 +329,23 @@ describe("set-up", () => {
     expect([slow.code, slow.plugin]).toEqual(["SETUP_TIMEOUT", "slow"]);
   });
 
+  test("a plugin that fails on its routes, or returns a hook nobody knows, has those before it closed", async () => {
+    for (
+      const bad of [
+        plugin("bad", {
+          onRoutes() {
+            throw new Error("no routes");
+          },
+        }),
+        plugin("bad", { onNothing() {} } as never),
+      ]
+    ) {
+      const closed: string[] = [];
+      const error = await app(plugin("first", { onClose: () => void closed.push("first") }), bad).catch((e) => e);
+      expect([error.plugin, closed]).toEqual(["bad", ["first"]]);
+    }
+  });
+
   test("plugins close in reverse order, whatever fails", async () => {
     const closed: string[] = [];
     const { app: on } = await app(

@@ -43,6 +43,12 @@ describe("hook kinds", () => {
     expect(seen).toEqual(["a"]);
   });
 
+  test("series takes no value for an end", async () => {
+    const seen: string[] = [];
+    await series("onListen", [entry(() => (seen.push("a"), 1) as never), entry(() => void seen.push("b"))], undefined);
+    expect(seen).toEqual(["a", "b"]);
+  });
+
   test("settle runs all whatever fails; settleInOrder one after another", async () => {
     const seen: string[] = [];
     const entries = [
@@ -75,5 +81,10 @@ describe("hook kinds", () => {
     ]);
     expect(table.onClose.map((e) => e.plugin)).toEqual(["early", "plain", "late"]);
     expect(() => buildTable([{ name: "x", hooks: { onClsoe() {} } as never }])).toThrow('hook named "onClsoe"');
+    for (const hook of [{ order: "early", handler() {} }, { order: "pre" }, {}]) {
+      expect(() => buildTable([{ name: "x", hooks: { onClose: hook } as never }])).toThrow(
+        "x.onClose: expected a function",
+      );
+    }
   });
 });
