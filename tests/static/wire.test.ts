@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type App, createApp } from "../../core/app.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Outcome } from "../../core/exchange.ts";
-import { type Bound, listen } from "../../core/http/listen.ts";
+import { type Bound, listen, type ListenOptions } from "../../core/http/listen.ts";
 import { TrustedProxies } from "../../core/http/proxies.ts";
 import type { AnyPlugin } from "../../core/plugin.ts";
 import { anything } from "../../core/standard_schema.ts";
@@ -22,7 +22,7 @@ const contents = new Map(
 );
 const sparse = 64 * MB;
 
-let site: Tree, app: App, bound: Bound;
+let site: Tree, app: App, bound: Bound, options: Omit<ListenOptions, "at">;
 const outcomes = new Map<string, Outcome>();
 
 /** Sees the outcomes, and answers after a wait when asked to: a handler elsewhere that had to look something up. */
@@ -58,15 +58,15 @@ beforeAll(async () => {
     log() {},
     offers: [[Site, { publicRoot: site.root, timeoutMs: 5000, maxBody: 1000, software: "test" } satisfies Site]],
   });
-  bound = await listen({
-    at: { kind: "tcp", host: "127.0.0.1", port: 0 },
+  options = {
     intake: { proxies: new TrustedProxies([]), timeoutMs: 1000, maxBody: 1000, idleMs: 1000 },
     maxHeader: 32 * 1024,
     keepAliveMs: 1000,
     headerMs: 5000,
     tls: undefined,
     handle: app.handle,
-  });
+  };
+  bound = await listen({ ...options, at: { kind: "tcp", host: "127.0.0.1", port: 0 } });
 });
 
 afterAll(async () => {
@@ -81,9 +81,9 @@ interface Answer {
   readonly body: Buffer;
 }
 
-function dial(target: string, lines: readonly string[] = [], method = "GET"): Socket {
-  if (bound.at.kind !== "tcp") throw new Error("expected a TCP listener");
-  const socket = connect(bound.at.port, bound.at.host);
+function dial(target: string, lines: readonly string[] = [], method = "GET", at = bound.at): Socket {
+  if (at.kind !== "tcp") throw new Error("expected a TCP listener");
+  const socket = connect(at.port, at.host);
   socket.write(`${[`${method} ${target} HTTP/1.1`, "Host: x", ...lines].join("\r\n")}\r\n\r\n`);
   return socket;
 }
@@ -196,8 +196,10 @@ test("clients that leave in the middle leave nothing open, and nothing in flight
 });
 
 test("slow clients hold no memory, and get every byte", async () => {
+  // One that does not lose patience with them, however long the others take.
+  const patient = await listen({ ...options, keepAliveMs: 120_000, at: { kind: "tcp", host: "127.0.0.1", port: 0 } });
   const before = process.memoryUsage().rss;
-  const sockets = Array.from({ length: 8 }, () => dial("/sparse.bin"));
+  const sockets = Array.from({ length: 8 }, () => dial("/sparse.bin", [], "GET", patient.at));
   await Promise.all(sockets.map((s) => new Promise((resolve) => s.once("data", resolve))));
   for (const s of sockets) s.pause();
   // Others are served meanwhile, and whatever would be read ahead has been by then.
@@ -206,12 +208,14 @@ test("slow clients hold no memory, and get every byte", async () => {
   const [first, ...rest] = sockets;
   for (const s of rest) s.destroy();
   let got = 0;
-  await new Promise<void>((resolve) => {
+  await new Promise<void>((resolve, reject) => {
     first!.on("data", (part: Buffer) => (got += part.length) > sparse - MB && resolve());
+    first!.on("close", () => reject(new Error(`cut off after ${got} bytes`)));
     first!.resume();
   });
   first!.destroy();
   await until(() => !isOpen("sparse.bin"), "every file closed");
+  await patient.stop(true);
 });
 
 describe("a file that shrinks is never completed", () => {
