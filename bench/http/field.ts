@@ -38,7 +38,9 @@ export class Field {
     if (!o.keep) {
       process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
     }
-    this.phpFpm = o.phpFpm === undefined ? resolveBinary("php-fpm8.2", "php-fpm") : resolveBinary(o.phpFpm);
+    this.phpFpm = o.phpFpm === undefined
+      ? resolveBinary("php-fpm8.2", "php-fpm8.3", "php-fpm8.4", "php-fpm8.5", "php-fpm")
+      : resolveBinary(o.phpFpm);
   }
 
   get(arm: Arm, site: SiteName): Running {

@@ -28,7 +28,7 @@ export const USAGE: string = `bun bench/http/run.ts [options]
   --patience N        seconds to wait for a quiet machine before a window (default 30)
   --wordpress DIR     document root of a prepared WordPress, for the page "wordpress"
   --host NAME         Host header, when the site insists on one
-  --php-fpm FILE      php-fpm binary of every arm (default php-fpm8.2, or php-fpm)
+  --php-fpm FILE      php-fpm binary of every arm (default php-fpm8.2 to 8.5, or php-fpm)
   --fairlead DIR      the Fairlead to measure (default: this repository)
   --toml TEXT         appended to the configuration of every Fairlead arm
   --json FILE         write everything that was measured

@@ -11,13 +11,26 @@ import { diskFs, folderIdentity } from "./disk_fs.ts";
 import { PhpExecutor } from "./executor.ts";
 import { type FpmEngine, ownFpm, useFpm } from "./fpm_engine.ts";
 import { phpMetrics } from "./metrics.ts";
+import { closedTo, realFolder } from "./readable.ts";
 import { requestWriter } from "./request_writer.ts";
 import { makeResolver, type Script } from "./resolve.ts";
 import { rememberResolutions } from "./resolve_cache.ts";
+import { isRoot, poolUser, userIds } from "./runtime_dir.ts";
 import { receiveBody, type ReceivedBody } from "./spool.ts";
 
 /** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
 const bodyInMemory = 131_072;
+
+/** Why PHP will find no script, when that can be told beforehand. */
+function unreadable(publicRoot: string, user: string = poolUser().user): string | undefined {
+  const folder = realFolder(publicRoot);
+  if (folder === undefined) return `server.public is no folder: ${publicRoot}`;
+  const ids = isRoot() ? userIds(user) : undefined;
+  const closed = ids === undefined ? undefined : closedTo(ids, folder);
+  if (closed === undefined) return undefined;
+  return `PHP runs as ${user}, who may not enter ${closed}: every page will be "File not found"; ` +
+    `open that folder to it, or set php.user`;
+}
 
 const php: AnyPlugin = definePlugin({
   name: "php",
@@ -67,6 +80,8 @@ const php: AnyPlugin = definePlugin({
     return {
       async onListen() {
         if (chosen !== undefined) log("info", chosen.reason);
+        const warning = settings.fastcgi === undefined ? unreadable(publicRoot, settings.user) : undefined;
+        if (warning !== undefined) log("warn", warning);
         const options = {
           settings,
           children,

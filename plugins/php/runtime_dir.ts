@@ -119,6 +119,15 @@ export function poolUser(passwd: string = textOf("/etc/passwd"), group: string =
   }
 }
 
+/** The numbers of a user and its main group, or undefined when there is no such user. */
+export function userIds(
+  user: string,
+  passwd: string = textOf("/etc/passwd"),
+): { readonly uid: number; readonly gid: number } | undefined {
+  const fields = passwd.split("\n").find((line) => line.startsWith(`${user}:`))?.split(":");
+  return fields === undefined ? undefined : { uid: Number(fields[2]), gid: Number(fields[3]) };
+}
+
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
