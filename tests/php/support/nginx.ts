@@ -4,9 +4,10 @@
  * @module
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
+import process from "node:process";
 
 export interface Nginx {
   readonly port: number;
@@ -68,7 +69,7 @@ http {
   }
 }`,
   );
-  const child: ChildProcess = spawn("nginx", ["-p", at(""), "-e", at("error.log"), "-c", at("nginx.conf")], {
+  const child: ChildProcess = spawn(nginxProgram(), ["-p", at(""), "-e", at("error.log"), "-c", at("nginx.conf")], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = new Promise<void>((done) => child.once("exit", () => done()));
@@ -107,4 +108,10 @@ function freePort(): Promise<number> {
       server.close(() => done(typeof address === "object" && address !== null ? address.port : 0));
     });
   });
+}
+
+/** nginx in PATH, or where Debian keeps servers: that folder is not in the PATH of its ordinary users. */
+function nginxProgram(): string {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
+  return folders.map((folder) => join(folder, "nginx")).find((path) => existsSync(path)) ?? "nginx";
 }
