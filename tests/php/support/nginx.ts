@@ -4,9 +4,10 @@
  * @module
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
+import process from "node:process";
 import { connect as connectTls } from "node:tls";
 import { freePorts } from "../../support/ports.ts";
 
@@ -79,7 +80,7 @@ http {
   }
 }`,
   );
-  const child: ChildProcess = spawn("nginx", ["-p", at(""), "-e", at("error.log"), "-c", at("nginx.conf")], {
+  const child: ChildProcess = spawn(nginxProgram(), ["-p", at(""), "-e", at("error.log"), "-c", at("nginx.conf")], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = new Promise<void>((done) => child.once("exit", () => done()));
@@ -113,4 +114,10 @@ http {
       }),
     stop: () => (child.kill("SIGQUIT"), ended),
   };
+}
+
+/** nginx in PATH, or where Debian keeps servers: that folder is not in the PATH of its ordinary users. */
+function nginxProgram(): string {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
+  return folders.map((folder) => join(folder, "nginx")).find((path) => existsSync(path)) ?? "nginx";
 }
