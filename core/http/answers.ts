@@ -1,3 +1,7 @@
+import { bytesResponse } from "./bytes.ts";
+
+const encoder = new TextEncoder();
+
 /** Reason phrases of the statuses the core itself answers with. */
 const reasons: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -16,7 +20,7 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A short plain-text answer that tells nothing about the server's insides. */
 export function answer(status: number, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(`${status} ${reasons[status] ?? "Error"}\n`, {
+  return bytesResponse(encoder.encode(`${status} ${reasons[status] ?? "Error"}\n`), {
     status,
     headers: { "content-type": "text/plain; charset=utf-8", ...headers },
   });
