@@ -25,6 +25,8 @@ export interface FpmConfig {
   readonly terminateTimeoutS?: number | undefined;
   /** Logs what scripts write to php://stderr; without, as php-fpm's own default, it is lost. */
   readonly catchOutput?: boolean | undefined;
+  /** Names of the variables that scripts may see of php-fpm's environment; all of them when absent. */
+  readonly keptEnv?: readonly string[] | undefined;
   /** A second socket that answers `/status` while every child is busy (PHP 8.0 and later). */
   readonly statusListen?: string | undefined;
 }
@@ -67,7 +69,9 @@ export function renderFpmConfig(config: FpmConfig): string {
     `pm.max_children = ${whole(config.children, "children", 1)}`,
     // Recycling is the server's: it knows when a child is idle.
     "pm.max_requests = 0",
-    "clear_env = no",
+    `clear_env = ${config.keptEnv === undefined ? "no" : "yes"}`,
+    // php-fpm takes the value from its own environment, so that no quoting can go wrong.
+    ...(config.keptEnv ?? []).map((name) => `env[${variable(name)}] = $${name}`),
     // With "yes" every request wakes the master too, to flush a pipe: a tenth of the throughput of a short script.
     `catch_workers_output = ${config.catchOutput ? "yes" : "no"}`,
     // Decorated, every line names its child, and no script can forge a line of the master.
@@ -136,4 +140,14 @@ function whole(value: number, name: string, least: number): number {
 
 function refused(name: string, why: string): CoreError {
   return new CoreError("PHP_CONFIG", `Cannot configure PHP: ${name}: ${why}`);
+}
+
+function variable(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
+  throw new CoreError(
+    "PHP_CONFIG",
+    `Cannot configure PHP: expected an environment variable's name of letters, digits and _, got ${
+      JSON.stringify(name)
+    }`,
+  );
 }

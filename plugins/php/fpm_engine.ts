@@ -39,7 +39,9 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
     php,
     children,
     ini: settings.ini,
-    env: { ...(settings.clear_env ? {} : inherited()), ...settings.env },
+    // php-fpm itself keeps our environment (PHPRC, TZ, ...): what is cleared is what scripts see.
+    env: { ...inherited(), ...settings.env },
+    keptEnv: settings.clear_env ? Object.keys(settings.env) : undefined,
     user: settings.user,
     group: settings.group,
     // No time limit of php-fpm's own: it counts the idle time of a kept connection as a running request, and would end

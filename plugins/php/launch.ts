@@ -28,8 +28,10 @@ export interface FpmOptions {
   readonly pool?: string | undefined;
   readonly ini?: Ini | undefined;
   readonly adminIni?: Ini | undefined;
-  /** The whole environment of PHP; that of this process when absent. */
+  /** The whole environment of php-fpm; that of this process when absent. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** As in {@linkcode FpmConfig}. */
+  readonly keptEnv?: readonly string[] | undefined;
   /** Used as root only: www-data where it exists, else nobody. */
   readonly user?: string | undefined;
   readonly group?: string | undefined;
@@ -65,6 +67,7 @@ export async function prepare(options: FpmOptions, dir: RuntimeDir, root: boolea
     group: root ? options.group ?? (options.user === undefined ? owner?.group : undefined) : undefined,
     terminateTimeoutS: options.terminateTimeoutS,
     catchOutput: options.catchOutput,
+    keptEnv: options.keptEnv,
     statusListen: options.php.versionId >= 80_000 ? dir.statusSocket : undefined,
   };
   writeFileSync(dir.config, renderFpmConfig(config), { mode: 0o600 });

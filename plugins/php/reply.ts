@@ -114,7 +114,8 @@ export class Reply implements FcgiHandler {
     try {
       const bare = this.#host.method === "HEAD" || bodyless(head.status);
       const body = bare ? null : joined(this.#held ?? [], this.#heldBytes);
-      this.#settle.resolve(this.#host.respond(body, head.status, responseHeaders(head, bare)));
+      // A length that is none is not sent on: two of them, or words.
+      this.#settle.resolve(this.#host.respond(body, head.status, responseHeaders(head, bare && this.#declared >= 0)));
     } catch (cause) {
       this.#settle.reject(unusable(cause));
     }
@@ -143,7 +144,7 @@ export class Reply implements FcgiHandler {
       this.#host.onCancel();
     });
     try {
-      const response = this.#host.respond(flow.stream, head.status, responseHeaders(head, true));
+      const response = this.#host.respond(flow.stream, head.status, responseHeaders(head, this.#declared >= 0));
       this.#flow = flow;
       for (const bytes of this.#held ?? []) flow.push(bytes);
       this.#held = undefined;
@@ -247,7 +248,8 @@ const hopByHop = /^(?:connection|keep-alive|proxy-connection|te|trailer|transfer
 
 /** PHP's headers without those that are between two hops; the list itself when there are none. */
 function responseHeaders({ headers }: ResponseHead, keepLength: boolean): HeaderPairs {
-  const dropped = ([name]: HeaderPairs[number]) => hopByHop.test(name) || (!keepLength && isLength(name));
+  const dropped = ([name, value]: HeaderPairs[number]) =>
+    hopByHop.test(name) || (!keepLength && isLength(name)) || (value === "" && /^content-type$/i.test(name));
   return headers.some(dropped) ? headers.filter((pair) => !dropped(pair)) : headers;
 }
 
@@ -256,8 +258,8 @@ function isLength(name: string): boolean {
 }
 
 function contentLength(head: ResponseHead): number {
-  const found = head.headers.find(([name]) => isLength(name));
-  return found !== undefined && /^\d+$/.test(found[1]) ? Number(found[1]) : -1;
+  const found = head.headers.filter(([name]) => isLength(name));
+  return found.length === 1 && /^\d+$/.test(found[0]![1]) ? Number(found[0]![1]) : -1;
 }
 
 /** Whether a response asks to go out as it comes. */

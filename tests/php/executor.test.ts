@@ -284,6 +284,13 @@ describe("lengths", () => {
     expect(await (await answer("GET", "X: 1\r\n\r\nabc")).text()).toBe("abc");
   });
 
+  test("a length that is none is not sent on, nor an empty content type", async () => {
+    for (const none of ["Content-Length: abc", "Content-Length: 3\r\nContent-Length: 5", "Content-Length: -1"]) {
+      expect((await answer("HEAD", `${none}\r\nX: 1\r\n\r\n`)).headers.get("content-length")).toBe(null);
+    }
+    expect([...(await answer("GET", "Content-Type: \r\nX: 1\r\n\r\na")).headers.keys()]).not.toContain("content-type");
+  });
+
   test("a HEAD keeps the length and has no body; 204 and 304 have none", async () => {
     const head = await answer("HEAD", "Content-Length: 9\r\n\r\n");
     expect([head.headers.get("content-length"), await head.text()]).toEqual(["9", ""]);

@@ -43,6 +43,16 @@ const refusal = (config: Partial<FpmConfig>): string => {
 };
 
 describe("renderFpmConfig", () => {
+  test("a clear environment leaves what is named, and a name that is none is refused", () => {
+    const text = renderFpmConfig({ pool: "www", listen: "/run/x.sock", children: 1, keptEnv: ["APP_ENV", "B"] });
+    expect(text).toContain("\nclear_env = yes\nenv[APP_ENV] = $APP_ENV\nenv[B] = $B\n");
+    for (const name of ["A B", "", "1A", "A]\nuser = root\nenv[B"]) {
+      expect(() => renderFpmConfig({ pool: "www", listen: "/run/x.sock", children: 1, keptEnv: [name] })).toThrow(
+        "name of letters",
+      );
+    }
+  });
+
   test("makes a private static pool with production settings", () => {
     const { global, www } = parse(renderFpmConfig({ ...base, statusListen: "/run/x/st.sock", terminateTimeoutS: 90 }));
     expect(global).toEqual({
