@@ -23,6 +23,7 @@ export const USAGE: string = `bun bench/http/run.ts [options]
   --rounds N          interleaved rounds (default 3)
   --seconds N         length of a window, whole seconds (default 4)
   --warmup N          warm-up before each window, whole seconds (default 1)
+  --prewarm N         seconds of load on every server before the first round (default 10)
   --retries N         times an untrustworthy window is measured again (default 2)
   --max-foreign F     share of the machine others may use in a window (default 0.1)
   --patience N        seconds to wait for a quiet machine before a window (default 30)
@@ -43,6 +44,7 @@ export interface Options {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmup: number;
+  readonly prewarm: number;
   readonly retries: number;
   readonly maxForeign: number;
   readonly patience: number;
@@ -83,6 +85,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       rounds: { type: "string", default: "3" },
       seconds: { type: "string", default: "4" },
       warmup: { type: "string", default: "1" },
+      prewarm: { type: "string", default: "10" },
       retries: { type: "string", default: "2" },
       "max-foreign": { type: "string", default: "0.1" },
       patience: { type: "string", default: "30" },
@@ -109,6 +112,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     rounds: number("rounds", values.rounds),
     seconds: number("seconds", values.seconds),
     warmup: number("warmup", values.warmup),
+    prewarm: number("prewarm", values.prewarm, { least: 0 }),
     retries: number("retries", values.retries, { least: 0 }),
     maxForeign: number("max-foreign", values["max-foreign"], { least: 0, whole: false }),
     patience: number("patience", values.patience, { least: 0 }),

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { runWrk } from "./wrk.ts";
 import { writeFileSync } from "node:fs";
 import process from "node:process";
 import type { Arm } from "./arms/arm.ts";
@@ -53,6 +54,21 @@ async function trusted(
   }
 }
 
+/**
+ * Brings every server to where it is after a minute's work: a just-in-time compiler has optimised what runs, and PHP has
+ * compiled its scripts.
+ */
+async function warmUp(o: Options, field: Field): Promise<void> {
+  if (o.prewarm === 0) return;
+  for (const site of new Set(o.pages.map((page) => page.site))) {
+    const page = o.pages.find((one) => one.site === site)!;
+    for (const arm of o.arms) {
+      const url = `http://127.0.0.1:${field.get(arm, site).port}${page.path}`;
+      await runWrk({ url, connections: 32, seconds: o.prewarm, host: o.host });
+    }
+  }
+}
+
 /** Every arm must have sent the same page. */
 function differentBodies(samples: readonly Sample[]): string[] {
   const bodies = new Map<string, Map<string, string>>();
@@ -84,6 +100,7 @@ async function main(): Promise<number> {
       differences[name] = iniDifferences(reference, facts);
       if (differences[name].length > 0) say(`PHP settings of ${name} differ: ${differences[name].join("; ")}`);
     }
+    await warmUp(o, field);
     for (let round = 0; round < o.rounds; round++) {
       for (const page of o.pages) {
         for (const clients of o.clients) {
