@@ -23,12 +23,14 @@ export interface ExecutorOptions {
 }
 
 /**
- * How often runs are looked at, in ms: output that PHP flushed waits so long at most, and so late it is noticed that a
- * client has left or a deadline has come.
+ * How often runs are looked at, in ms: so late it is noticed that a client has left or a deadline has come.
  */
 const lookEvery = 10;
-/** Output younger than this (ms) at a look stays held back: the rest of the response mostly comes right behind. */
-const holdMs = 5;
+/**
+ * Output younger than this (ms) at a look stays held back: the rest of the response mostly comes right behind, and a
+ * page sent in pieces costs several times as much. Who must not wait sends server-sent events, or `X-Accel-Buffering: no`.
+ */
+const holdMs = 90;
 
 /** Methods that may be sent twice (RFC 9110, section 9.2.2), and that carry no body here. */
 const repeatable = new Set(["GET", "HEAD", "OPTIONS"]);

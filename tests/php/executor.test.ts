@@ -217,7 +217,7 @@ describe("a stream", () => {
     const bench = await Bench.up();
     const { x, response } = bench.run();
     const php = begin(bench, "X: 1", "one ");
-    bench.world.clock.advance(20);
+    bench.world.clock.advance(120);
     const got = await response;
     php.more("two");
     php.finish();
@@ -240,7 +240,7 @@ describe("a stream", () => {
     const bench = await Bench.up();
     const { x, response } = bench.run();
     begin(bench, "X: 1", "half");
-    bench.world.clock.advance(20);
+    bench.world.clock.advance(120);
     const body = (await response).text().then(() => "whole", () => "cut");
     bench.socket.emit("end");
     expect(await body).toBe("cut");
