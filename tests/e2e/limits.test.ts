@@ -138,7 +138,8 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       running = false;
       const down = await waitFor(async () => {
         const seen = await look();
-        return seen.status === 503 ? seen : undefined;
+        // Until the first attempt to connect has failed it says that PHP is starting.
+        return seen.status === 503 && seen.parts["php"] !== "PHP is starting" ? seen : undefined;
       }, { what: "/readyz to turn" });
       expect([down.ready, down.parts["server"]]).toEqual([false, "ready"]);
       expect(down.parts["php"]).toMatch(/^Cannot connect to php-fpm at .*fpm\.sock: /);
