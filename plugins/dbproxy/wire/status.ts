@@ -1,0 +1,15 @@
+/** Status flags of OK and EOF packets. */
+export const STATUS = {
+  IN_TRANS: 0x1,
+  AUTOCOMMIT: 0x2,
+  MORE_RESULTS: 0x8,
+  CURSOR_EXISTS: 0x40,
+  LAST_ROW_SENT: 0x80,
+  NO_BACKSLASH_ESCAPES: 0x200,
+  METADATA_CHANGED: 0x400,
+  PS_OUT_PARAMS: 0x1000,
+  IN_TRANS_READONLY: 0x2000,
+  SESSION_STATE_CHANGED: 0x4000,
+  /** MariaDB only. */
+  ANSI_QUOTES: 0x8000,
+} as const;
