@@ -11,6 +11,8 @@ export interface Account {
     readonly ca?: string | undefined;
     readonly cert?: string | undefined;
     readonly key?: string | undefined;
+    /** The name the certificate must have; the host's when absent. */
+    readonly serverName?: string | undefined;
   };
   /** For each step of getting a connection, in ms. */
   readonly timeoutMs: number;

@@ -1,12 +1,13 @@
 import { CoreError } from "../../../core/error.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
-import type { Pooled } from "../pool/pool.ts";
+import type { Pooled } from "../pool/options.ts";
 import { type Collected, ReplyCollector } from "../reply/collector.ts";
 import type { ReplyRelay } from "../reply/relay.ts";
 import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
 import { COM } from "../wire/commands.ts";
 import { frame } from "../wire/frame.ts";
+import type { ErrPacket } from "../wire/packets.ts";
 import type { LoggedIn } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
 import { encodeStep } from "./steps.ts";
@@ -34,7 +35,7 @@ export class Backend implements Pooled, SocketHandler {
   /** The server's connection id. */
   readonly id: number;
   readonly kind: string;
-  readonly facts: ServerFacts;
+  facts: ServerFacts;
   state: BackendState;
   /** When it was last as good as new, in ms of the pool's clock. */
   renewed: number;
@@ -224,10 +225,20 @@ export class Backend implements Pooled, SocketHandler {
     this.#collector.expect(command, (reply) => {
       if (reply.err !== undefined) {
         const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
-        failed(new CoreError("DB_STEP_FAILED", text));
+        failed(new StepFailed(text, reply.err));
       } else done?.();
     });
     return frame(0, payload);
+  }
+}
+
+/** A step of preparing a connection that the server refused. */
+export class StepFailed extends CoreError {
+  readonly packet: ErrPacket;
+
+  constructor(text: string, packet: ErrPacket) {
+    super("DB_STEP_FAILED", text);
+    this.packet = packet;
   }
 }
 

@@ -73,7 +73,7 @@ export const factQueries: readonly string[] = [
 ];
 
 /** Asked at the start and from time to time: a view may call what its reader cannot see. */
-export const viewsQuery = "SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA NOT IN " +
+export const viewsQuery: string = "SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA NOT IN " +
   "('sys','mysql','information_schema','performance_schema')";
 
 /** Makes the facts of the answers to {@linkcode factQueries}. */

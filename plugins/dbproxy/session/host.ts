@@ -1,31 +1,26 @@
 import type { CoreError } from "../../../core/error.ts";
 import type { Backend } from "../backend/backend.ts";
 import type { ServerFacts } from "../backend/facts.ts";
-import type { Checkout, CheckoutWaiter } from "../pool/pool.ts";
+import type { Checkout, CheckoutWaiter } from "../pool/options.ts";
 import type { Analyser } from "../sql/analyser.ts";
-import type { Residue, Statement } from "../sql/statement.ts";
+import type { Residue, SqlMode } from "../sql/statement.ts";
 import type { SettingsGraph } from "../state/graph.ts";
 import type { Settings } from "../state/settings.ts";
+import type { WantedState } from "../state/backend_state.ts";
 import type { SessionRegistry } from "./registry.ts";
 import type { SchemaMemory } from "./schemas.ts";
 
 /** What a session wants of the backend it is lent. */
-export interface Want {
+export interface Want extends WantedState {
   readonly kind: string;
-  /** Capability bits the client has negotiated. */
-  readonly capabilities: number;
-  readonly settings: Settings;
-  readonly schema: string | undefined;
-  readonly multiStatements: boolean;
-  /** It must be as good as new, whatever is known of it: something an earlier session left would be read. */
-  readonly fresh: boolean;
 }
 
 /** One command that is over, for the statistics. */
 export interface Executed {
   readonly command: number;
+  /** The text, of a prepared statement too; undefined for commands without one. The beginning of a very long one. */
   readonly sql: Uint8Array | undefined;
-  readonly statement: Statement | undefined;
+  readonly mode: SqlMode;
   readonly schema: string | undefined;
   readonly ms: number;
   readonly rows: number;
@@ -39,12 +34,13 @@ export interface SessionHost {
   readonly facts: ServerFacts;
   /** Undefined when nothing is to be learned. */
   readonly graph: SettingsGraph | undefined;
-  readonly roots: SettingsGraph;
+  /** The settings of a new session with this collation id. */
+  root(charset: number): Settings;
   readonly analyser: Analyser;
   readonly sessions: SessionRegistry;
   readonly schemas: SchemaMemory;
-  /** Names of views, lower case: who reads one may run anything. */
-  readonly views: ReadonlySet<string>;
+  /** Whether one of these names (lower case) may be a view, which can call anything. */
+  mayRunMore(tables: readonly string[]): boolean;
   readonly now: () => number;
   checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout;
   /** Gives a backend back; its state says what has to be undone. */
@@ -54,7 +50,7 @@ export interface SessionHost {
   /** Ends a server's connection, or what runs on it, over a connection of its own. */
   kill(backendId: number, query: boolean): Promise<void>;
   /** Databases, views, accounts or global settings may have changed. */
-  catalogueChanged(): void;
+  catalogueChanges(): void;
   executed(session: { readonly user: string }, what: Executed): void;
   /** An answer given without the server. */
   answered(kind: "set" | "read" | "use" | "ping"): void;

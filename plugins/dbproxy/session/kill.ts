@@ -1,4 +1,4 @@
-import { errors } from "../wire/errors.ts";
+import { notOwner, unknownThread } from "../wire/errors.ts";
 import { errorAnswer, plainOk } from "./answers.ts";
 import type { SessionHost } from "./host.ts";
 import type { Session } from "./session.ts";
@@ -15,7 +15,7 @@ export function kill(
   const victim = host.sessions.find(target.id);
   if (victim === undefined) return false;
   if (victim.user !== by.user) {
-    by.answer(errorAnswer(errors.notOwner(target.id)));
+    by.answer(errorAnswer(notOwner(target.id)));
     return true;
   }
   const ok = () => by.answer(plainOk(by.track.status, by.capabilities));
@@ -29,6 +29,6 @@ export function kill(
     ok();
     return true;
   }
-  host.kill(backendId, target.query).then(ok, () => by.answer(errorAnswer(errors.noSuchThread(target.id))));
+  host.kill(backendId, target.query).then(ok, () => by.answer(errorAnswer(unknownThread(target.id))));
   return true;
 }

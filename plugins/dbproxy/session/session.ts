@@ -2,10 +2,10 @@ import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
 import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
-import type { Checkout } from "../pool/pool.ts";
+import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
 import type { Statement } from "../sql/statement.ts";
-import { plan } from "../state/plan.ts";
+import { plan, type Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
@@ -13,11 +13,12 @@ import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
 import type { SessionHost, Want } from "./host.ts";
+import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
 import { kill } from "./kill.ts";
 import type { Track } from "./track.ts";
-import { refused } from "../wire/errors.ts";
+import { unknownCommand } from "../wire/errors.ts";
 
 /** With more than this many bytes waiting on one side, the other is no longer read. */
 const high = 262_144;
@@ -71,10 +72,12 @@ export class Session implements SocketHandler, BackendUser {
   #started = 0;
   #error = 0;
   #reading: Reading | undefined;
+  readonly #prepared = new PreparedTexts();
+  #statementId = 0;
   /** Something of this session's own has run on its backend. */
   #ran = false;
-  /** Frames of a command that came while its backend was awaited. */
-  #waiting: Uint8Array[] = [];
+  /** The command whose backend is awaited. */
+  #waiting: Uint8Array | undefined;
 
   constructor(host: SessionHost, options: SessionOptions) {
     this.#host = host;
@@ -92,7 +95,7 @@ export class Session implements SocketHandler, BackendUser {
     this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
       onOk: (ok) => this.#onOk(ok),
       onErr: (err) => this.#onErr(err),
-      onPrepared: () => {},
+      onPrepared: (id) => this.#prepared.add(id),
       onInfile: () => this.#onInfile(),
       onEnd: () => {},
       onBroken: (error) => this.onBackendLost(error),
@@ -225,7 +228,17 @@ export class Session implements SocketHandler, BackendUser {
         break;
       }
       case COM.STMT_CLOSE:
+        this.#prepared.delete(statementId(frames));
         if (this.#backend === undefined) return this.#next();
+        break;
+      case COM.STMT_PREPARE:
+        track.soil("prepare");
+        this.#prepared.preparing(frames.subarray(5));
+        break;
+      case COM.STMT_EXECUTE:
+      case COM.STMT_FETCH:
+        // A statement may do anything; that it was prepared has soiled the session already.
+        this.#statementId = statementId(frames);
         break;
       case COM.STMT_SEND_LONG_DATA:
         break;
@@ -242,9 +255,9 @@ export class Session implements SocketHandler, BackendUser {
         track.soil("admin");
         break;
       default:
-        if (command < 0 || refusedCommands.has(command)) return this.answer(errorAnswer(refused.unknownCommand()));
-        // Prepared statements, cursors, and whatever a server has that is not known here.
-        track.soil(command === COM.STMT_PREPARE ? "prepare" : "admin");
+        if (command < 0 || refusedCommands.has(command)) return this.answer(errorAnswer(unknownCommand()));
+        // Whatever a server has that is not known here.
+        track.soil("admin");
     }
     this.#forward(frames, undefined);
   }
@@ -254,7 +267,7 @@ export class Session implements SocketHandler, BackendUser {
     const host = this.#host;
     const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track.mode);
     const { statement } = query;
-    if (statement.changesCatalogue) host.catalogueChanged();
+    if (statement.changesCatalogue) host.catalogueChanges();
     if (statement.kind === "kill" && statement.kill !== undefined && kill(this, host, statement.kill)) return;
     const free = this.#backend === undefined && !this.#tracks && host.graph !== undefined;
     switch (statement.kind) {
@@ -271,7 +284,7 @@ export class Session implements SocketHandler, BackendUser {
         host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       case "select": {
-        if (statement.tables.some((name) => host.views.has(name))) track.soil("function");
+        if (host.mayRunMore(statement.tables)) track.soil("function");
         if (statement.readsVariables === undefined || this.#tracks || track.dirty !== undefined) break;
         const key = `${this.relayKey}${query.text}`;
         const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
@@ -313,13 +326,14 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     const want: Want = {
       kind: kindOf(this.capabilities, track.schema),
-      capabilities: this.capabilities,
       settings: track.settings,
       schema: track.schema,
       multiStatements: track.multiStatements,
-      fresh: statement?.readsPrevious === true,
+      // After a plain SELECT all that can be read of earlier statements is its own.
+      fresh: statement?.kind !== "select" || statement.readsPrevious,
     };
-    this.#waiting = [frames];
+    this.#waiting = frames;
+    this.reader.hold();
     // What is free is given at once, before `checkout` returns.
     let settled = false;
     const checkout = this.#host.checkout(want, {
@@ -349,57 +363,53 @@ export class Session implements SocketHandler, BackendUser {
     ) as Promise<void>;
   }
 
-  #sendWaiting(backend: Backend, steps: Parameters<Backend["send"]>[0]): void {
-    const [first, ...more] = this.#waiting;
-    this.#waiting = [];
+  #sendWaiting(backend: Backend, steps: readonly Step[]): void {
+    const frames = this.#waiting!;
+    this.#waiting = undefined;
     if (this.track.schema !== undefined) this.#host.schemas.remember(this.track.schema);
-    this.#send(backend, steps, first!);
-    for (const frames of more) backend.write(frames);
+    this.#send(backend, steps, frames);
+    this.reader.release();
   }
 
-  #send(backend: Backend, steps: Parameters<Backend["send"]>[0], frames: Uint8Array): void {
+  #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
     this.#ran = true;
     this.relay.begin(this.#command, { allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0 });
     const flowing = backend.send(steps, frames);
     // CLOSE and SEND_LONG_DATA have no reply.
     if (!this.relay.active && this.#whole) return this.#done();
-    if (!flowing && !this.#whole) this.#socket.pause();
+    if (!flowing && !this.#whole) this.reader.hold();
   }
 
   #onMore(frames: Uint8Array, last: boolean): void {
     this.#whole = last;
-    if (this.#waiting.length > 0) {
-      this.#waiting.push(frames);
-      if (last || this.reader.held > high) this.#socket.pause();
-      return;
-    }
     const backend = this.#backend;
     if (backend === undefined) return last ? this.#next() : undefined;
-    if (!backend.write(frames)) this.#socket.pause();
+    if (!backend.write(frames)) this.reader.hold();
     if (last && (this.#replied || !this.relay.active)) this.#done();
   }
 
   #onInfile(): void {
     this.reader.infile((frames, last) => {
-      if (this.#backend?.write(frames) === false) this.#socket.pause();
+      if (this.#backend?.write(frames) === false) this.reader.hold();
       if (last) this.relay.infileSent();
     });
   }
 
   /** No backend could be had, or not one that fits: the command has not run, the session lives on. */
   #refuse(error: CoreError): void {
-    this.#waiting = [];
-    const backend = this.#backend;
-    if (backend !== undefined) this.#drop("unprepared");
+    this.#waiting = undefined;
+    this.#drop("unprepared");
     this.#host.problem(error);
     const packet = errorFor(error);
     if (!this.#whole) return this.#fail(packet);
     this.answer(errorAnswer(packet));
+    this.reader.release();
   }
 
   // The backend.
 
   onBackendDrain(): void {
+    this.reader.release();
     if (this.reader.held <= high) this.#socket.resume();
   }
 
@@ -440,10 +450,11 @@ export class Session implements SocketHandler, BackendUser {
     if (reading !== undefined && track.dirty === undefined) {
       this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reading.bytes);
     }
+    if (query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
     this.#host.executed(this, {
       command: this.#command,
-      sql: query?.sql,
-      statement: query?.statement,
+      sql: query?.sql ?? this.#prepared.sqlOf(this.#command, this.#statementId),
+      mode: track.mode,
       schema: track.schema,
       ms: this.#host.now() - this.#started,
       rows: this.relay.rows,
@@ -469,6 +480,7 @@ export class Session implements SocketHandler, BackendUser {
       dirty: this.#ran ? track.dirty : undefined,
       schema: track.schema,
       multiStatements: track.multiStatements,
+      used: this.#ran || backend.state.used,
     };
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
     this.#host.release(backend);
@@ -482,13 +494,62 @@ export class Session implements SocketHandler, BackendUser {
     this.#host.discard(backend, reason);
   }
 
+  /** Takes a backend that was prepared for its new user; see {@linkcode renew}. */
+  adopt(backend: Backend): void {
+    this.#backend = backend;
+    backend.lend(this);
+  }
+
+  /** A secret may come over this connection as it is. */
+  get secure(): boolean {
+    return this.#socket.secure;
+  }
+
+  /** Where the client is, as a server says it. */
+  get peer(): string {
+    return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
+  }
+
+  /** Reads the packets of a dialogue, one at each call, until {@linkcode changed}. */
+  packets(): () => Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
+    type Packet = { readonly payload: Uint8Array; readonly seq: number };
+    const come: Packet[] = [];
+    let take: ((packet: Packet) => void) | undefined;
+    this.reader.takePackets((payload, seq) => {
+      const packet = { payload: payload.slice(), seq };
+      if (take === undefined) come.push(packet);
+      else take(packet);
+      take = undefined;
+    });
+    return () => {
+      const packet = come.shift();
+      return packet === undefined ? new Promise((resolve) => void (take = resolve)) : Promise.resolve(packet);
+    };
+  }
+
+  /** The dialogue of COM_CHANGE_USER is over. */
+  changed(): void {
+    this.#next();
+  }
+
+  /** Writes packets that are no reply: a dialogue. */
+  say(bytes: Uint8Array): void {
+    if (!this.#gone) this.#socket.write(bytes);
+  }
+
   /** Leaves everything behind, as COM_CHANGE_USER does: what follows is a new session on the same connection. */
   renew(user: string, track: Track): void {
     this.#giveBack();
     this.user = user;
     this.track = track;
     this.#ran = false;
+    this.#prepared.clear();
   }
+}
+
+function statementId(frames: Uint8Array): number {
+  if (frames.byteLength < 9) return -1;
+  return (frames[5]! | frames[6]! << 8 | frames[7]! << 16 | frames[8]! << 24) >>> 0;
 }
 
 function text(bytes: Uint8Array): string {
