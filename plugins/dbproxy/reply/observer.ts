@@ -25,8 +25,8 @@ export interface ReplyObserver {
   onPrepared(id: number, columns: number, parameters: number): void;
   /**
    * The server asked for a local file. The client's packets go to the server now, each sequence number less the relay's
-   * `shift`; `infileSent` is called after the empty one. Where `allowInfile` was not set the client was told nothing: send
-   * the server an empty packet in its place, then call `infileSent`.
+   * `shift`; call `infileSent` after the empty one. Where `allowInfile` was not set the client was told nothing: send the
+   * server an empty packet with the relay's `backendSeq` in its place, then call `infileSent`.
    */
   onInfile(): void;
   /** The whole reply is passed on; the next may begin at once. */
@@ -40,6 +40,9 @@ export interface BeginOptions {
   readonly allowInfile?: boolean;
   /** The sequence number the reply starts with, one more than that of the request's last frame; 1 when absent. */
   readonly seq?: number;
-  /** More results will follow the first, as far as the text tells: only shown in a result set's first EOF, when its end is not in yet. */
-  readonly several?: boolean;
+  /**
+   * How many results the text will bring as far as one can tell, Infinity for a CALL; 1 when absent. Only shown to classic
+   * clients, in the first EOF of a result set whose end is not in yet.
+   */
+  readonly results?: number;
 }
