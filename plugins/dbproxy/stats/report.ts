@@ -1,11 +1,11 @@
 import type { DigestTable } from "./digests.ts";
 
-export const clientStates = ["idle", "active", "waiting", "connecting"] as const;
 /** `connecting` until logged in, `waiting` in line for a backend, `active` with one, `idle` without. */
-export type ClientState = typeof clientStates[number];
+export type ClientState = "connecting" | "idle" | "waiting" | "active";
+export const clientStates: readonly ClientState[] = ["connecting", "idle", "waiting", "active"];
 
-export const backendStates = ["idle", "used", "resetting", "connecting"] as const;
-export type BackendState = typeof backendStates[number];
+export type BackendState = "connecting" | "idle" | "used" | "resetting";
+export const backendStates: readonly BackendState[] = ["connecting", "idle", "used", "resetting"];
 
 /** A pool as it is now. */
 export interface PoolReport {
