@@ -3,6 +3,7 @@ import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
 import { Sha2Cache } from "./auth/server_dialogue.ts";
+import { parseUsers } from "./auth/users.ts";
 import type { Account } from "./backend/account.ts";
 import { Backend } from "./backend/backend.ts";
 import { kindFlags, kindOf } from "./backend/kind.ts";
@@ -73,7 +74,7 @@ export class MysqlProxy implements DatabaseReport {
     this.#front = {
       host: this.#upstream,
       auth: settings.auth,
-      users: settings.users,
+      users: parseUsers(settings.users),
       cache: new Sha2Cache(),
       tls: tls === undefined ? undefined : tlsServerContext({
         cert: pem(tls.cert),

@@ -101,7 +101,7 @@ export class Recorder implements UpstreamEvents {
   }
 
   pinned(residue: Residue): void {
-    this.#counts.residue[residue].inc();
+    this.#counts.pins[residue].inc();
   }
 
   reset(result: "done" | "skipped" | "failed"): void {
