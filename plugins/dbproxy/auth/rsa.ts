@@ -22,16 +22,21 @@ export interface RsaKeys {
   readonly privateKey: KeyObject;
 }
 
-let generated: RsaKeys | undefined;
+/** By file; the generated one under the empty name. */
+const made = new Map<string, RsaKeys>();
 
 /**
- * The process's key pair: read from `file` (a private key as PEM), or made once, when first asked for; that takes some 50 ms.
+ * The process's key pair: read once from `file` (a private key as PEM), or made when first asked for; that takes some 50 ms.
  *
  * @throws CoreError `DB_RSA_KEY` when the file cannot be read or holds no RSA key of 2048 bits or more
  */
 export function rsaKeys(file?: string): RsaKeys {
-  if (file !== undefined) return load(file);
-  return generated ??= pair(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey);
+  let keys = made.get(file ?? "");
+  if (keys === undefined) {
+    keys = file === undefined ? pair(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey) : load(file);
+    made.set(file ?? "", keys);
+  }
+  return keys;
 }
 
 function load(file: string): RsaKeys {

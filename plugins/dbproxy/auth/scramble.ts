@@ -34,7 +34,7 @@ export function equal(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** `SHA1(SHA1(password))`: what `mysql.user` holds. */
-export function nativeHash(password: string): Uint8Array {
+export function nativeHash(password: string | Uint8Array): Uint8Array {
   return sha1(sha1(password));
 }
 

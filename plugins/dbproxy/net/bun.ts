@@ -13,7 +13,8 @@ export interface BunSocket {
   /** Returns how many bytes the system took, or -1. */
   write(bytes: Uint8Array): number;
   shutdown(): void;
-  terminate(): void;
+  /** Closes at once, without resetting the connection as `terminate` does. */
+  close(): void;
   pause(): void;
   resume(): void;
   setNoDelay(on: boolean): boolean;
@@ -98,7 +99,7 @@ export class BunConnection extends Connection {
   }
 
   protected abort(): void {
-    this.#socket?.terminate();
+    this.#socket?.close();
   }
 
   protected stopReading(): void {

@@ -94,19 +94,21 @@ export abstract class Connection implements ByteSocket {
     this.#flushing = false;
     const first = this.#first;
     if (first === undefined || this.#over) return;
-    if (this.#rest.length === 0) {
-      this.#first = undefined;
-      this.#corked = 0;
-      this.send(first);
-      return;
-    }
-    const chunks = [first, ...this.#rest];
+    const rest = this.#rest;
     const length = this.#corked;
     this.#first = undefined;
-    this.#rest = [];
     this.#corked = 0;
-    if (length <= joinLimit) this.send(join(chunks, length));
-    else for (const chunk of chunks) this.send(chunk);
+    if (rest.length === 0) this.send(first);
+    else {
+      this.#rest = [];
+      if (length <= joinLimit) this.send(join([first, ...rest], length));
+      else {
+        this.send(first);
+        for (const chunk of rest) this.send(chunk);
+      }
+    }
+    // No drain follows what the system took at once.
+    if (this.#wantsDrain && this.queued() === 0) this.drained();
   };
 
   get pending(): number {
@@ -174,7 +176,10 @@ export abstract class Connection implements ByteSocket {
   protected peerEnded(): void {
     if (this.#over) return;
     if (!this.#finished) this.#flush();
-    this.destroy();
+    if (this.#over) return;
+    if (this.queued() === 0) this.finish();
+    else this.abort();
+    this.closed(undefined);
   }
 
   /** The connection is no more. */
