@@ -191,7 +191,7 @@ export class MysqlProxy implements DatabaseReport {
         resetting: stats.cleaning,
         connecting: stats.dialing,
       },
-      oldestWaitMs: stats.oldestWaitMs ?? 0,
+      oldestWaitMs: 0,
     };
   }
 }
