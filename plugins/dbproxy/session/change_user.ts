@@ -3,10 +3,11 @@ import { encodeErr } from "../wire/err.ts";
 import { accessDenied } from "../wire/errors.ts";
 import { frame, frames } from "../wire/frame.ts";
 import type { Greeting } from "../wire/packets.ts";
+import { newNonce } from "../auth/nonce.ts";
 import type { ServerStep } from "../auth/dialogue.ts";
-import { encodeAuthSwitch } from "../wire/auth_switch.ts";
+import { authSwitch } from "../auth/auth_packets.ts";
 import { errorFor } from "./error_for.ts";
-import { dialogueFor, enter, type FrontOptions, nonce, okPacket } from "./front.ts";
+import { dialogueFor, enter, type FrontOptions, okPacket } from "./front.ts";
 import type { Session } from "./session.ts";
 import { Track } from "./track.ts";
 
@@ -27,13 +28,12 @@ export async function changeUser(
   };
   try {
     const asked = decodeChangeUser(payload.subarray(1), session.capabilities);
-    const challenge = nonce();
+    const challenge = newNonce();
     const { plugin } = options.greeting;
     const dialogue = dialogueFor(asked.user, plugin, challenge, session.secure, options);
-    say(encodeAuthSwitch(plugin, challenge));
-    const replies = session.packets();
+    say(authSwitch(plugin, challenge));
     const read = async () => {
-      const next = await replies();
+      const next = await session.packet();
       seq = (next.seq + 1) & 255;
       return next.payload;
     };

@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { CoreError } from "../../../core/error.ts";
 import type { Secret, ServerDialogue } from "../auth/dialogue.ts";
+import { newNonce } from "../auth/nonce.ts";
 import { rsaKeys } from "../auth/rsa.ts";
 import { serverDialogue, type Sha2Cache, trustDialogue } from "../auth/server_dialogue.ts";
 import type { Backend } from "../backend/backend.ts";
@@ -131,17 +131,12 @@ function greetingFor(facts: ServerFacts, threadId: number, tls: boolean): Greeti
   return {
     ...greeting,
     threadId,
-    nonce: nonce(),
+    nonce: newNonce(),
     capabilities: (greeting.capabilities & able) | own | (tls ? CAP.SSL : 0),
     extended: 0,
     status: greeting.status & ~STATUS.SESSION_STATE_CHANGED,
     plugin: greeting.plugin === "mysql_native_password" ? greeting.plugin : "caching_sha2_password",
   };
-}
-
-/** 20 random bytes; some clients take them for text, so none is NUL or `$`. */
-export function nonce(): Uint8Array {
-  return randomBytes(20).map((byte) => byte % 127 + 1).map((byte) => byte === 0x24 ? 0x25 : byte);
 }
 
 function readLogin(payload: Uint8Array): Login {

@@ -2,7 +2,7 @@ import { CoreError } from "../../../core/error.ts";
 import { decryptPassword, encryptPassword, rsaKeys } from "../auth/rsa.ts";
 import type { Account } from "../backend/account.ts";
 import { type LoggedIn, type LoginWish, openLogin, ServerRefused } from "../backend/login.ts";
-import { decodeAuthSwitch, encodeAuthSwitch } from "../wire/auth_switch.ts";
+import { authSwitch, readAuthSwitch } from "../auth/auth_packets.ts";
 import { decodeErr } from "../wire/err.ts";
 import type { Conversation } from "../wire/conversation.ts";
 import { encodeLogin } from "../wire/login.ts";
@@ -28,7 +28,7 @@ export async function relayLogin(
       talk.write(payload);
       return await talk.read();
     };
-    const auth = await ask(encodeAuthSwitch(greeting.plugin, greeting.nonce));
+    const auth = await ask(authSwitch(greeting.plugin, greeting.nonce));
     server.write(encodeLogin({
       capabilities,
       extended: 0,
@@ -50,7 +50,7 @@ export async function relayLogin(
       }
       if (said[0] === 0xff) throw new ServerRefused(decodeErr(said));
       if (said[0] === 0xfe && said.byteLength > 1) {
-        ({ plugin, nonce } = decodeAuthSwitch(said));
+        ({ plugin, nonce } = readAuthSwitch(said));
       }
       if (said[0] === 0x01 && said[1] === 0x03 && said.byteLength === 2) {
         talk.write(said);

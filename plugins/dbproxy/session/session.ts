@@ -510,21 +510,14 @@ export class Session implements SocketHandler, BackendUser {
     return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
   }
 
-  /** Reads the packets of a dialogue, one at each call, until {@linkcode changed}. */
-  packets(): () => Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
-    type Packet = { readonly payload: Uint8Array; readonly seq: number };
-    const come: Packet[] = [];
-    let take: ((packet: Packet) => void) | undefined;
-    this.reader.takePackets((payload, seq) => {
-      const packet = { payload: payload.slice(), seq };
-      if (take === undefined) come.push(packet);
-      else take(packet);
-      take = undefined;
-    });
-    return () => {
-      const packet = come.shift();
-      return packet === undefined ? new Promise((resolve) => void (take = resolve)) : Promise.resolve(packet);
-    };
+  /** The next packet of a dialogue, which is no command. */
+  packet(): Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
+    return new Promise((resolve) =>
+      this.reader.takePackets((payload, seq) => {
+        resolve({ payload: payload.slice(), seq });
+        return false;
+      })
+    );
   }
 
   /** The dialogue of COM_CHANGE_USER is over. */
