@@ -63,7 +63,6 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly #options: UpstreamOptions;
   readonly #pool: Pool<Backend, Want>;
   #facts: ServerFacts | undefined;
-  #waiting: (() => void)[] = [];
   #views: ReadonlySet<string> | undefined;
   #viewsAsked = -Infinity;
   /** What was renewed before this moment may be out of date. */
@@ -264,11 +263,12 @@ export class Upstream implements SessionHost, BackendOwner {
       backend.close(false);
       throw cause;
     }
+    // Several first connections may have asked at the same time.
+    if (this.#facts?.greeting.version === logged.greeting.version) return backend;
     // Another version: what was learned of the last one may be wrong.
     this.#roots.forget();
     this.#facts = backend.facts;
     this.#options.events.met(backend.facts);
-    for (const resume of this.#waiting.splice(0)) resume();
     return backend;
   }
 
