@@ -27,29 +27,29 @@ describe("frames", () => {
     expect(frames(255, [hex("01 02"), hex("03")])).toEqual(hex("02 00 00 ff 01 02 01 00 00 00 03"));
   });
 
-  test("packets are split at 16 MiB - 1, and end with a shorter frame", () => {
-    const expected: [size: number, frames: number[]][] = [
-      [0xfffffe, [0xfffffe]],
-      [0xffffff, [0xffffff, 0]],
-      [0x1000000, [0xffffff, 1]],
-      [0x1fffffe, [0xffffff, 0xffffff, 0]],
-    ];
-    for (const [size, lengths] of expected) {
+  const split: [size: number, frames: number[]][] = [
+    [0xfffffe, [0xfffffe]],
+    [0xffffff, [0xffffff, 0]],
+    [0x1000000, [0xffffff, 1]],
+    [0x1fffffe, [0xffffff, 0xffffff, 0]],
+  ];
+  for (const [size, lengths] of split) {
+    test(`a payload of 0x${size.toString(16)} bytes is ${lengths.length} frames`, () => {
       const payload = big.subarray(0, size);
       const wire = frame(255, payload);
       expect(wire.length).toBe(framedLength(size));
       let at = 0;
-      for (const [i, length] of lengths.entries()) {
-        expect([...wire.subarray(at, at + 4)]).toEqual([length & 255, length >> 8 & 255, length >> 16, 255 + i & 255]);
-        expect(same(wire.subarray(at + 4, at + 4 + length), big.subarray(i * maxFrame, i * maxFrame + length))).toBe(
-          true,
-        );
-        at += 4 + length;
+      for (const [i, n] of lengths.entries()) {
+        expect([...wire.subarray(at, at + 4)]).toEqual([n & 255, n >> 8 & 255, n >> 16, 255 + i & 255]);
+        expect(same(wire.subarray(at + 4, at + 4 + n), big.subarray(i * maxFrame, i * maxFrame + n))).toBe(true);
+        at += 4 + n;
       }
       expect(at).toBe(wire.length);
       expect(same(payloadOf(wire), payload)).toBe(true);
-    }
-    // Numbered on behind the split one.
+    });
+  }
+
+  test("numbers go on behind a split packet", () => {
     const two = frames(7, [big.subarray(0, maxFrame), hex("01")]);
     expect(two.subarray(-9)).toEqual(hex("00 00 00 08 01 00 00 09 01"));
   });
