@@ -97,8 +97,8 @@ describe("greeting", () => {
 /** PDO's, with a database. */
 const pdo = hex(
   "8d a2 1b 00 00 00 00 c0 ff 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 'app' 00 " +
-    "02 aa bb 'shop' 00 'mysql_native_password' 00 16 0c '_client_name' 07 'mysqlnd' 00",
-).subarray(0, -1);
+    "02 aa bb 'shop' 00 'mysql_native_password' 00 15 0c '_client_name' 07 'mysqlnd'",
+);
 
 describe("login", () => {
   test("mysqlnd's", () => {
@@ -115,11 +115,7 @@ describe("login", () => {
       attributes: [["_client_name", "mysqlnd"]],
       zstdLevel: 0,
     });
-    // 0x15 bytes of attributes; the vector says one more than there are, and both are read.
-    const exact = pdo.slice();
-    exact[exact.length - 22] = 0x15;
-    expect(encodeLogin(login)).toEqual(exact);
-    expect(decodeLogin(exact)).toEqual(login);
+    expect(encodeLogin(login)).toEqual(pdo);
   });
 
   test("the end may be missing, as the servers allow", () => {

@@ -142,11 +142,8 @@ describe("errors", () => {
 describe("trackers", () => {
   test("several entries, unknown types passed over", () => {
     const block = hex(
-      "00 0f 0a 'autocommit' 03 'OFF' 63 02 ff ff 00 06 01 'a' 00 01 'b' 01 'c'".replace(
-        "00 06 01 'a' 00 01 'b' 01 'c'",
-        "",
-      ) +
-        "00 06 01 'a' 00 01 'b' 00 02 02 01 '1' 01 03 02 'db' 04 01 00 05 09 08 'T_______' 03 04 00 02 'g1'",
+      "00 0f 0a 'autocommit' 03 'OFF' 63 02 ff ff 00 06 01 'a' 00 01 'b' 00 02 02 01 '1' 01 03 02 'db' 04 01 00 " +
+        "05 09 08 'T_______' 03 04 00 02 'g1'",
     );
     expect(decodeTrackers(block)).toEqual({
       variables: [["autocommit", "OFF"], ["a", ""], ["b", ""]],
