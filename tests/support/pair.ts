@@ -75,6 +75,7 @@ class MemoryConnection extends Connection {
 
   protected finish(): void {
     this.peer!.#take("fin");
+    this.finished();
   }
 
   protected abort(): void {

@@ -42,6 +42,7 @@ export class BunConnection extends Connection {
   /** What the system did not take yet, in order. */
   #backlog: Uint8Array[] = [];
   #queued = 0;
+  #finishing = false;
 
   constructor(unix: boolean) {
     super();
@@ -91,11 +92,16 @@ export class BunConnection extends Connection {
       gone++;
     }
     backlog.splice(0, gone);
-    if (backlog.length === 0) this.drained();
+    if (backlog.length > 0) return;
+    if (this.#finishing) this.finish();
+    else this.drained();
   }
 
   protected finish(): void {
+    this.#finishing = this.#queued > 0;
+    if (this.#finishing) return;
     this.#socket!.shutdown();
+    this.finished();
   }
 
   protected abort(): void {

@@ -40,7 +40,6 @@ export abstract class Connection implements ByteSocket {
   #corked = 0;
   #flushing = false;
   #ending = false;
-  #finished = false;
   #wantsDrain = false;
 
   get handler(): SocketHandler {
@@ -135,14 +134,12 @@ export abstract class Connection implements ByteSocket {
       this.#paused = this.#held = false;
       this.startReading();
     }
-    if (this.queued() === 0) this.#finish();
+    this.finish();
   }
 
-  #finish(): void {
-    if (this.#finished) return;
-    this.#finished = true;
-    this.#linger = setTimeout(() => this.destroy(), lingerMs);
-    this.finish();
+  /** FIN is on its way. */
+  protected finished(): void {
+    if (!this.#over) this.#linger ??= setTimeout(() => this.destroy(), lingerMs);
   }
 
   destroy(): void {
@@ -165,8 +162,7 @@ export abstract class Connection implements ByteSocket {
 
   /** All that was sent has been taken by the system. */
   protected drained(): void {
-    if (this.#over) return;
-    if (this.#ending) return this.#finish();
+    if (this.#over || this.#ending) return;
     if (!this.#wantsDrain || this.pending > 0) return;
     this.#wantsDrain = false;
     this.#handler.onDrain();
@@ -175,7 +171,7 @@ export abstract class Connection implements ByteSocket {
   /** The peer sent FIN. */
   protected peerEnded(): void {
     if (this.#over) return;
-    if (!this.#finished) this.#flush();
+    this.#flush();
     if (this.#over) return;
     if (this.queued() === 0) this.finish();
     else this.abort();
@@ -207,7 +203,7 @@ export abstract class Connection implements ByteSocket {
   protected abstract queued(): number;
   /** Sends a chunk after those before it; `drained` follows when all of it, and it was not taken at once, is taken. */
   protected abstract send(bytes: Uint8Array): void;
-  /** Sends FIN; `queued` is 0. */
+  /** Sends FIN behind all that is queued, and calls `finished` then. */
   protected abstract finish(): void;
   protected abstract abort(): void;
   protected abstract stopReading(): void;

@@ -38,7 +38,7 @@ export class NodeConnection extends Connection {
   }
 
   protected finish(): void {
-    this.socket.end();
+    this.socket.end(() => this.finished());
   }
 
   protected abort(): void {
