@@ -45,17 +45,18 @@ export class Places {
   }
 }
 
-/**
- * Hides the password of every URL in a value: `mysql://app:***@db/shop`. Where a URL is not well-formed it rather hides
- * too much: a mistake must not show what the right spelling would have hidden.
- */
+/** Hides the password of every URL in a value: `mysql://app:***@db/shop`. */
 export function maskUrls(value: unknown): unknown {
   if (typeof value === "string") {
     return value.replace(/(:\/\/[^\s:@/]*:)[^]*@/g, "$1***@")
-      .replace(/^([^\s:@/]*:)(?!\/\/)[^]*@/, "$1***@")
       .replace(/([?&](?:password|passwd|passphrase|pwd|pass|secret|token)=)[^&\s]*/gi, "$1***");
   }
   if (Array.isArray(value)) return value.map(maskUrls);
   if (!isTable(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
+}
+
+/** Hides what may be a password in a value that is wrong: a URL without its scheme must not show it either. */
+export function maskMistake(value: unknown): unknown {
+  return typeof value === "string" ? maskUrls(value.replace(/^([^\s:@/]*:)(?!\/\/)[^]*@/, "$1***@")) : maskUrls(value);
 }

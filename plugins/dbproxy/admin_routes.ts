@@ -1,5 +1,5 @@
 import type { Context, Hono } from "hono";
-import { type DigestOrder, digestOrders } from "./stats/digests.ts";
+import { digestOrders } from "./stats/digests.ts";
 import type { DatabaseReport, DbReport } from "./stats/report.ts";
 
 /** Rows of `/-/db/queries` when it is not told how many, and the most it shows. */
@@ -8,7 +8,7 @@ const usualLimit = 20, mostLimit = 10_000;
 /**
  * Adds to the admin listener, all in JSON, each for all databases or the one named by `?db=`:
  *
- * - `GET /-/db/queries?by=time&limit=20`: the top statements by {@linkcode DigestOrder}
+ * - `GET /-/db/queries?by=time&limit=20`: the top statements by time, count, errors, rows, mean or max
  * - `POST /-/db/queries/reset`: forgets them
  * - `GET /-/db/pool`: clients and connections now
  */

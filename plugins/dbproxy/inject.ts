@@ -154,7 +154,7 @@ function databaseUrl({ host, port, socket, user, database }: Way, prefix: string
   if (user === undefined) return [];
   const login = encode(user.name) + (user.password === "" ? "" : `:${encode(user.password)}`);
   const place = socket === undefined ? `${bracketed(host)}:${port}` : "localhost";
-  const query = socket === undefined ? "" : `?unix_socket=${encode(socket)}`;
+  const query = socket === undefined ? "" : `?unix_socket=${encode(socket).replaceAll("%2F", "/")}`;
   return [{ env: { [`${prefix}DATABASE_URL`]: `mysql://${login}@${place}/${encode(database ?? "")}${query}` } }];
 }
 
@@ -168,7 +168,7 @@ function bracketed(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** As `encodeURIComponent`, and what it leaves that some reader of URLs may take for more than text. */
+/** Encodes no more than it must: Symfony's `%env(resolve:DATABASE_URL)%` takes what is between two `%` for a parameter. */
 function encode(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(text);
 }
