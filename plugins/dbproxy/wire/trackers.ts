@@ -38,7 +38,8 @@ export function decodeTrackers(block: Uint8Array): Trackers {
     if (type === TYPE.SYSTEM_VARIABLES) {
       while (data.left > 0) variables.push([data.lenencText(), data.lenencText()]);
     } else if (type === TYPE.SCHEMA) schema = data.lenencText();
-    else if (type === TYPE.STATE_CHANGE) stateChanged = data.lenencText() === "1";
+    // MySQL has a string with its length here, MariaDB the bare digit.
+    else if (type === TYPE.STATE_CHANGE) stateChanged = data.rest().at(-1) === 0x31;
     else if (type === TYPE.TRANSACTION_CHARACTERISTICS) characteristics = data.lenencText();
     else if (type === TYPE.TRANSACTION_STATE) transaction = data.lenencText();
     else if (type === TYPE.GTIDS) {
