@@ -1,5 +1,6 @@
 import { CoreError } from "../../../core/error.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
+import { Inbox } from "./inbox.ts";
 import { type CompressionMethod, deflate, inflate } from "./compression.ts";
 
 export { zstdSupported } from "./compression.ts";
@@ -44,10 +45,8 @@ class Compressed implements CompressedSocket, SocketHandler {
   readonly #method: CompressionMethod;
   readonly #level: number | undefined;
   readonly #server: boolean;
-  /** Received and not yet unpacked: `#from` to `#to` of this. */
-  #buffer: Uint8Array = new Uint8Array(0);
-  #from = 0;
-  #to = 0;
+  /** Received and not yet unpacked. */
+  readonly #inbox = new Inbox();
   /** Number of the next packet, whoever sends it. */
   #seq = 0;
   /** Server: a packet that begins a new command may pass. */
@@ -111,7 +110,7 @@ class Compressed implements CompressedSocket, SocketHandler {
     }
     this.#idle = true;
     this.#unpack();
-    if (!this.#stalled || (this.#to - this.#from > heldLimit && !this.#idle)) return;
+    if (!this.#stalled || (this.#inbox.length > heldLimit && !this.#idle)) return;
     this.#stalled = false;
     if (!this.#paused) this.#socket.resume();
   }
@@ -127,7 +126,7 @@ class Compressed implements CompressedSocket, SocketHandler {
 
   onData(chunk: Uint8Array): void {
     if (this.#stopped) return;
-    this.#append(chunk);
+    this.#inbox.push(chunk);
     this.#unpack();
   }
 
@@ -154,25 +153,6 @@ class Compressed implements CompressedSocket, SocketHandler {
     return out;
   }
 
-  #append(chunk: Uint8Array): void {
-    const have = this.#to - this.#from;
-    if (have === 0) {
-      this.#buffer = chunk;
-      this.#from = 0;
-      this.#to = chunk.length;
-      return;
-    }
-    if (this.#to + chunk.length > this.#buffer.length) {
-      const grown = new Uint8Array(Math.max(have * 2, have + chunk.length));
-      grown.set(this.#buffer.subarray(this.#from, this.#to));
-      this.#buffer = grown;
-      this.#from = 0;
-      this.#to = have;
-    }
-    this.#buffer.set(chunk, this.#to);
-    this.#to += chunk.length;
-  }
-
   /** Hands on the whole packets that are there, unless told to wait. */
   #unpack(): void {
     if (this.#unpacking) return;
@@ -182,14 +162,13 @@ class Compressed implements CompressedSocket, SocketHandler {
     } finally {
       this.#unpacking = false;
     }
-    if (this.#from === this.#to) this.#buffer = nothing;
-    if (this.#buffer === nothing) this.#from = this.#to = 0;
+    this.#inbox.settle();
   }
 
   #unpackOne(): boolean {
-    const buffer = this.#buffer, at = this.#from;
-    if (this.#to - at < headerLength) return false;
-    const length = u24(buffer, at), seq = buffer[at + 3]!, inflated = u24(buffer, at + 4);
+    const inbox = this.#inbox;
+    if (inbox.length < headerLength) return false;
+    const length = inbox.u24(0), seq = inbox.u8(3), inflated = inbox.u24(4);
     if (seq !== this.#seq) {
       if (!this.#server || seq !== 0) {
         return this.#fail(
@@ -198,16 +177,14 @@ class Compressed implements CompressedSocket, SocketHandler {
       }
       if (!this.#idle) return this.#stall();
     }
-    const end = at + headerLength + length;
-    if (end > this.#to) return false;
-    const body = buffer.subarray(at + headerLength, end);
+    if (inbox.length < headerLength + length) return false;
+    const body = inbox.take(headerLength + length).subarray(headerLength);
     let payload: Uint8Array;
     try {
       payload = inflated === 0 ? body : inflate(this.#method, body, inflated);
     } catch (error) {
       return this.#fail(error);
     }
-    this.#from = end;
     this.#seq = seq + 1 & 0xff;
     this.#idle = false;
     if (payload.length > 0) this.handler.onData(payload);
@@ -215,7 +192,7 @@ class Compressed implements CompressedSocket, SocketHandler {
   }
 
   #stall(): false {
-    if (this.#to - this.#from > heldLimit && !this.#stalled) {
+    if (this.#inbox.length > heldLimit && !this.#stalled) {
       this.#stalled = true;
       this.#socket.pause();
     }
@@ -225,16 +202,12 @@ class Compressed implements CompressedSocket, SocketHandler {
   #fail(error: unknown): false {
     if (!(error instanceof CoreError)) throw error;
     this.#closed = this.#stopped = true;
-    this.#from = this.#to = 0;
+    this.#inbox.clear();
     this.#socket.destroy();
     this.handler.onClose(error);
     return false;
   }
 }
-
-const nothing: Uint8Array = new Uint8Array(0);
-
-const u24 = (bytes: Uint8Array, at: number): number => bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16;
 
 function putU24(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value;
