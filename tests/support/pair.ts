@@ -13,7 +13,8 @@ export interface PairOptions {
 
 /** Chunks of at most `size` bytes. */
 export function everyBytes(size: number): Chunking {
-  return (bytes) => Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size));
+  return (bytes) =>
+    Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size));
 }
 
 /** Two connected sockets in memory: each chunk arrives in a turn of its own. */

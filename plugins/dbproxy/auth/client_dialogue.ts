@@ -131,7 +131,9 @@ class Client implements ClientDialogue {
     const { password, serverKey, allowKeyRetrieval = true } = this.#options;
     if (serverKey !== undefined) return encryptPassword(password, this.#sized(20), serverKey);
     if (!allowKeyRetrieval) {
-      throw unsupported("needs its RSA key to be known: use TLS or a unix socket, give the key, or allow asking for it");
+      throw unsupported(
+        "needs its RSA key to be known: use TLS or a unix socket, give the key, or allow asking for it",
+      );
     }
     this.#expects = "key";
     return ask;

@@ -32,7 +32,10 @@ export function parsecAnswer(
   }
   const [method, factor] = extendedSalt;
   if (method !== 0x50 || factor! > highestFactor) {
-    throw new CoreError("DB_AUTH_UNSUPPORTED", "The server's plugin parsec asks for a key derivation unknown to this version");
+    throw new CoreError(
+      "DB_AUTH_UNSUPPORTED",
+      "The server's plugin parsec asks for a key derivation unknown to this version",
+    );
   }
   const seed = pbkdf2Sync(password, extendedSalt.subarray(2), 1024 << factor!, 32, "sha512");
   const der = new Uint8Array(48);

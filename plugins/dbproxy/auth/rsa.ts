@@ -81,7 +81,9 @@ export function encryptPassword(password: string, nonce: Uint8Array, pem: string
   if (plain.length > room) {
     throw new CoreError(
       "DB_AUTH_UNSUPPORTED",
-      `The password has ${plain.length - 1} bytes, and the server's RSA key can encrypt ${room - 1}: use TLS or a unix socket`,
+      `The password has ${plain.length - 1} bytes, and the server's RSA key can encrypt ${
+        room - 1
+      }: use TLS or a unix socket`,
     );
   }
   return publicEncrypt({ key, ...padding }, plain);

@@ -13,7 +13,10 @@ const oneAnswer = new Set(["", "mysql_native_password", "mysql_clear_password", 
  * client of caching_sha2_password wants a verdict before the OK.
  */
 export function trustDialogue(): ServerDialogue {
-  return { start: ({ plugin, auth }) => trust(plugin, auth), next: (payload) => trust("caching_sha2_password", payload) };
+  return {
+    start: ({ plugin, auth }) => trust(plugin, auth),
+    next: (payload) => trust("caching_sha2_password", payload),
+  };
 }
 
 function trust(plugin: string, auth: Uint8Array): ServerStep {

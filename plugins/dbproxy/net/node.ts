@@ -7,10 +7,12 @@ export class NodeConnection extends Connection {
   readonly remoteAddress: string;
   readonly encrypted: boolean;
   readonly secure: boolean;
-  /** For whoever puts TLS around it. */
-  readonly socket: Socket;
+  protected readonly socket: Socket;
 
-  constructor(socket: Socket, kind: { readonly encrypted: boolean; readonly secure: boolean; readonly address?: string }) {
+  constructor(
+    socket: Socket,
+    kind: { readonly encrypted: boolean; readonly secure: boolean; readonly address?: string },
+  ) {
     super();
     this.socket = socket;
     this.encrypted = kind.encrypted;
@@ -21,12 +23,6 @@ export class NodeConnection extends Connection {
     socket.on("drain", () => this.drained());
     socket.on("error", (error: Error) => this.closed(error));
     socket.on("close", () => this.closed(undefined));
-  }
-
-  /** Gives the socket up to whoever puts TLS around it. */
-  release(): Socket {
-    for (const event of ["data", "end", "drain", "error", "close"]) this.socket.removeAllListeners(event);
-    return this.socket;
   }
 
   protected queued(): number {

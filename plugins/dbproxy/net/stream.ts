@@ -5,6 +5,8 @@ import type { ByteSocket } from "./socket.ts";
 export class SocketStream extends Duplex {
   readonly #socket: ByteSocket;
   #written: (() => void) | undefined;
+  /** Called when some of what waited has gone. */
+  onGone: () => void = () => {};
 
   constructor(socket: ByteSocket, leftover: Uint8Array) {
     super({ allowHalfOpen: false, emitClose: true });
@@ -18,12 +20,18 @@ export class SocketStream extends Duplex {
         const written = this.#written;
         this.#written = undefined;
         written?.();
+        this.onGone();
       },
       onClose: (error) => {
         if (error !== undefined) this.destroy(error);
         else this.push(null);
       },
     };
+  }
+
+  /** Bytes that wait in the stream and in the socket. */
+  get backlog(): number {
+    return this.writableLength + this.#socket.pending;
   }
 
   override _read(): void {

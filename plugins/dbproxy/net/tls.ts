@@ -1,4 +1,12 @@
-import { checkServerIdentity, connect, createSecureContext, type PeerCertificate, type SecureContext, TLSSocket } from "node:tls";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  TLSSocket,
+} from "node:tls";
 import { isIP } from "node:net";
 import { CoreError } from "../../../core/error.ts";
 import { NodeConnection } from "./node.ts";
@@ -41,6 +49,10 @@ export function tlsServerContext(pem: {
   readonly ca?: string;
 }): TlsServerContext {
   try {
+    // Not every runtime looks at them before the first handshake.
+    if (!new X509Certificate(pem.cert).checkPrivateKey(createPrivateKey(pem.key))) {
+      throw new Error("the key is not the certificate's");
+    }
     return { ...pem, secure: createSecureContext({ ...pem, minVersion: "TLSv1.2" }) };
   } catch (cause) {
     const text = `Cannot use the certificate and its key: ${(cause as Error).message}`;
@@ -55,17 +67,20 @@ export function tlsServerContext(pem: {
  *
  * @throws CoreError `DB_TLS`; the socket is destroyed then
  */
-export function startTlsClient(socket: ByteSocket, options: TlsClientOptions): Promise<ByteSocket> {
+export async function startTlsClient(socket: ByteSocket, options: TlsClientOptions): Promise<ByteSocket> {
   const { mode, ca, cert, key, servername, timeoutMs } = options;
-  if (mode === "disabled") throw new CoreError("DB_TLS", "Cannot start TLS: its mode is disabled");
-  if (mode === "verify_identity" && servername === undefined) {
+  if (mode === "disabled" || (mode === "verify_identity" && servername === undefined)) {
     socket.destroy();
-    throw new CoreError("DB_TLS", "Cannot verify the server's identity: its name is not known");
+    const why = mode === "disabled"
+      ? "its mode is disabled"
+      : "the server's name, which is to be verified, is not known";
+    throw new CoreError("DB_TLS", `Cannot start TLS: ${why}`);
   }
   const verify = mode === "verify_ca" || mode === "verify_identity";
   let refusal: Error | undefined;
+  const stream = new SocketStream(socket, nothing);
   const tls = connect({
-    socket: new SocketStream(socket, nothing),
+    socket: stream,
     minVersion: "TLSv1.2",
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
@@ -77,9 +92,11 @@ export function startTlsClient(socket: ByteSocket, options: TlsClientOptions): P
       return refusal;
     },
   });
-  return secured(tls, "secureConnect", socket, timeoutMs, () => {
+  return await secured(tls, "secureConnect", stream, socket, timeoutMs, () => {
     // A runtime that did not ask, or did not heed the answer, must not pass.
-    if (verify && !tls.authorized) return refusal ?? tls.authorizationError ?? new Error("the certificate was not verified");
+    if (verify && !tls.authorized) {
+      return refusal ?? tls.authorizationError ?? new Error("the certificate was not verified");
+    }
     return refusal;
   });
 }
@@ -90,29 +107,62 @@ export function startTlsClient(socket: ByteSocket, options: TlsClientOptions): P
  *
  * @throws CoreError `DB_TLS`; the socket is destroyed then
  */
-export function startTlsServer(
+export async function startTlsServer(
   socket: ByteSocket,
   leftover: Uint8Array,
   context: TlsServerContext,
   { timeoutMs = 10_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<ByteSocket> {
   const mutual = context.ca !== undefined;
-  const tls = new TLSSocket(new SocketStream(socket, leftover), {
+  const stream = new SocketStream(socket, leftover);
+  const tls = new TLSSocket(stream, {
     isServer: true,
     secureContext: context.secure,
     requestCert: mutual,
     rejectUnauthorized: mutual,
   });
-  return secured(tls, "secure", socket, timeoutMs, () => {
-    if (mutual && !tls.authorized) return tls.authorizationError ?? new Error("the client showed no certificate");
+  return await secured(tls, "secure", stream, socket, timeoutMs, () => {
+    if (!mutual || tls.authorized) return undefined;
+    if (tls.authorizationError) return tls.authorizationError;
+    // Deno asks for the certificate and does not look at it.
+    if (!signedBy(context.ca!, tls.getPeerCertificate().raw)) return new Error("the client's certificate is not valid");
     return undefined;
   });
+}
+
+/** Whether an authority of `ca` has signed a certificate, and both are in date. */
+function signedBy(ca: string, der: Uint8Array | undefined): boolean {
+  if (der === undefined) return false;
+  const inDate = ({ validFrom, validTo }: X509Certificate) =>
+    Date.parse(validFrom) <= Date.now() && Date.now() <= Date.parse(validTo);
+  const subject = new X509Certificate(der);
+  const authorities = ca.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? [];
+  return inDate(subject) && authorities.some((pem) => {
+    const authority = new X509Certificate(pem);
+    return inDate(authority) && subject.checkIssued(authority) && subject.verify(authority.publicKey);
+  });
+}
+
+/** Bun's TLS hands on what it has encrypted whether the stream below takes more or not: what waits there counts too. */
+class TlsConnection extends NodeConnection {
+  readonly #stream: SocketStream;
+
+  constructor(tls: TLSSocket, stream: SocketStream, address: string) {
+    super(tls, { encrypted: true, secure: true, address });
+    this.#stream = stream;
+    stream.onGone = () => this.drained();
+  }
+
+  protected override queued(): number {
+    return this.socket.writableLength + this.#stream.backlog;
+  }
 }
 
 /** Waits for the handshake. */
 function secured(
   tls: TLSSocket,
   event: "secure" | "secureConnect",
+  stream: SocketStream,
   socket: ByteSocket,
   timeoutMs: number,
   check: () => Error | undefined,
@@ -133,7 +183,7 @@ function secured(
       const refusal = check();
       if (refusal !== undefined) return fail(refusal);
       settle();
-      resolve(new NodeConnection(tls, { encrypted: true, secure: true, address }));
+      resolve(new TlsConnection(tls, stream, address));
     };
     const settle = () => {
       clearTimeout(timer);

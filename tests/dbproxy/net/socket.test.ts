@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "../../../plugins/dbproxy/net/connect.ts";
-import { type Listening, listen, type ListenOptions } from "../../../plugins/dbproxy/net/listen.ts";
+import { listen, type Listening, type ListenOptions } from "../../../plugins/dbproxy/net/listen.ts";
 import type { ByteSocket, Place } from "../../../plugins/dbproxy/net/socket.ts";
 import { pair } from "../../support/pair.ts";
 import { pause, within } from "../../support/wait.ts";
