@@ -22,7 +22,7 @@ export {
   type Token,
   token,
 } from "./core/plugin.ts";
-export { type Gate, Gates, type Refusal, type Waiter } from "./core/contracts/gates.ts";
+export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
 export { Health } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
 export { Site } from "./core/contracts/site.ts";
@@ -32,6 +32,12 @@ export { type RunningServer, type ServerOptions, startServer } from "./core/serv
 export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";
 export { builtin } from "./cli/builtin.ts";
 export { configure, type ConfigureOptions, prepare, type Prepared } from "./cli/prepare.ts";
+export {
+  createMysqlProxy,
+  type MysqlProxyOptions,
+  type MysqlProxyTable,
+  type RunningMysqlProxy,
+} from "./cli/mysql_proxy.ts";
 export { acquire, type AcquireOptions, type GatePermit } from "./plugins/admission/acquire.ts";
 export { FairGate } from "./plugins/admission/fair_gate.ts";
 export type { GateOptions } from "./plugins/admission/gate_options.ts";

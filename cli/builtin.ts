@@ -1,8 +1,9 @@
 import admission from "../plugins/admission/plugin.ts";
+import db from "../plugins/dbproxy/plugin.ts";
 import metrics from "../plugins/metrics/plugin.ts";
 import php from "../plugins/php/plugin.ts";
 import staticFiles from "../plugins/static/plugin.ts";
 import type { AnyPlugin } from "../core/plugin.ts";
 
 /** The plugins in the box. A literal list, so that bundlers see every one of them. */
-export const builtin: readonly AnyPlugin[] = [metrics, admission, staticFiles, php];
+export const builtin: readonly AnyPlugin[] = [metrics, admission, staticFiles, db, php];

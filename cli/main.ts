@@ -1,6 +1,7 @@
 import { CoreError } from "../core/error.ts";
 import { runtime, version } from "../core/version.ts";
 import { check } from "./check.ts";
+import { db } from "./db.ts";
 import { schema } from "./schema.ts";
 import { serve } from "./serve.ts";
 
@@ -14,6 +15,7 @@ const verbs: Readonly<Record<string, { readonly run: Verb; readonly says: string
     says: "check -c FILE       validate and print the effective configuration and where it comes from",
   },
   schema: { run: schema, says: "schema [-c FILE]    print a JSON Schema of the configuration, for editors" },
+  db: { run: db, says: "db top [-c FILE]    watch a running server's database pools and its costliest statements" },
   version: { run: printVersion, says: "version             print the version and the runtime" },
 };
 

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { ScriptSettings } from "./contracts/script_settings.ts";
 import { Traffic } from "./contracts/traffic.ts";
 import { Deadlines } from "./deadlines.ts";
 import { CoreError } from "./error.ts";
@@ -18,6 +19,7 @@ import {
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
 import type { AnyPlugin, Awaitable, Execution, Log, Permit, PluginHooks, PublicEnv, Token } from "./plugin.ts";
+import { ScriptBoard } from "./script_settings.ts";
 import { sortPlugins } from "./sort_plugins.ts";
 
 /** A service the core itself offers. */
@@ -66,7 +68,11 @@ export async function createApp(options: AppOptions): Promise<App> {
       return inFlight;
     },
   };
-  const offers: readonly Offer[] = [...(options.offers ?? []), [Traffic, traffic]];
+  const offers: readonly Offer[] = [
+    ...(options.offers ?? []),
+    [Traffic, traffic],
+    [ScriptSettings, new ScriptBoard(log)],
+  ];
   const plugins = sortPlugins(options.plugins, offers.map(([t]) => t.id));
   const ready = await setUp(plugins, { ...options, offers });
   const table = buildTable(ready);

@@ -20,7 +20,8 @@ function rowsOf(schema: JsonSchema, prefix: string): string[] {
   const required = schema["required"] as string[] | undefined ?? [];
   return Object.entries(schema["properties"] as Record<string, JsonSchema> ?? {}).flatMap(([key, inner]) => {
     const name = prefix + key;
-    const parts = { ".": inner, "[].": inner["items"], ".*.": inner["additionalProperties"] };
+    const named = repeats(inner) ? undefined : inner["additionalProperties"];
+    const parts = { ".": inner, "[].": inner["items"], ".*.": named };
     const below = Object.entries(parts).flatMap(([join, part]) => isTable(part) ? rowsOf(part, name + join) : []);
     if (inner["properties"] && !inner["description"]) return below;
     const standard = inner["properties"]
@@ -32,6 +33,12 @@ function rowsOf(schema: JsonSchema, prefix: string): string[] {
       : "";
     return [`| \`${name}\` | ${typeOf(inner)} | ${standard} | ${cell(String(inner["description"] ?? ""))} |`, ...below];
   });
+}
+
+/** Whether tables below a table have its own keys again: `[db.mysql]` and `[db.mysql.NAME]`. */
+function repeats({ properties, additionalProperties: below }: JsonSchema): boolean {
+  const keys = (of: unknown) => Object.keys(isTable(of) ? of : {}).join();
+  return isTable(below) && properties !== undefined && keys(properties) === keys(below["properties"]);
 }
 
 function typeOf(schema: JsonSchema): string {

@@ -1,6 +1,6 @@
 import { CoreError } from "../error.ts";
 import type { Awaitable } from "../plugin.ts";
-import { type JsonSchema, knownPaths } from "./json_schema.ts";
+import { type JsonSchema, keysAt, knownPaths } from "./json_schema.ts";
 
 /** A value set from outside the file. */
 export interface Override {
@@ -41,9 +41,9 @@ export async function readOverrides(
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith("FAIRLEAD_") || text === undefined || reserved.includes(name)) continue;
     if (injected.test(name) && !known.has(name)) continue;
-    const plain = known.has(name) ? undefined : /^(.*[^_])_FILE$/.exec(name)?.[1];
+    const plain = known.has(name) || isKey(schema, guess(name)) ? undefined : /^(.*[^_])_FILE$/.exec(name)?.[1];
     const target = plain ?? name;
-    const path = known.get(target) ?? target.slice("FAIRLEAD_".length).toLowerCase().split("__");
+    const path = known.get(target) ?? guess(target);
     if (plain === undefined) {
       overrides.push({ path, from: `env ${name}`, secret: false, readings: [...fromJson(text), text] });
       continue;
@@ -53,6 +53,16 @@ export async function readOverrides(
     overrides.push({ path, from: `file ${text}`, secret: true, readings: [content, ...fromJson(content)] });
   }
   return overrides.sort((a, b) => a.path.length - b.path.length);
+}
+
+/** The path that a name stands for when its keys are in lower case. */
+function guess(name: string): readonly string[] {
+  return name.slice("FAIRLEAD_".length).toLowerCase().split("__");
+}
+
+/** Whether a path leads to a key, through tables whose names the user chose (`db.mysql.NAME.url`). */
+function isKey(schema: JsonSchema, path: readonly string[]): boolean {
+  return keysAt(schema, path.slice(0, -1)).includes(path.at(-1)!);
 }
 
 async function readSecret(name: string, file: string, readFile: (path: string) => Awaitable<string>): Promise<string> {

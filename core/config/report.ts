@@ -3,7 +3,7 @@ import { variableName } from "./environment.ts";
 import { type JsonSchema, keysAt, knownPaths } from "./json_schema.ts";
 import { nearest } from "./nearest.ts";
 import { getIn, isTable, keyName } from "./path.ts";
-import { maskUrls, type Places } from "./places.ts";
+import { maskMistake, type Places } from "./places.ts";
 import type { Problem } from "./problems.ts";
 
 /** The one error for everything that is wrong, in the order of the file, then of the environment. */
@@ -50,7 +50,7 @@ function mismatch({ path, expected, type }: Problem, input: unknown, places: Pla
   if (value === undefined) return `missing; ${expected}`;
   if (places.secret(path)) return expected!.replaceAll(String(value) || "***", "***");
   const hidden = typeof value === "object" && !type;
-  const got = hidden ? "" : `, got ${show(maskUrls(value), type)}`;
+  const got = hidden ? "" : `, got ${show(maskMistake(value), type)}`;
   const json = typeof value === "string" && /^expected an? (array|table)$/.test(expected!) && places.override(path);
   return `${expected}${got}${json ? "; a variable holds it as JSON" : ""}`;
 }

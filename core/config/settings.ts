@@ -36,5 +36,13 @@ export function settingsOf(path: Path, input: unknown, output: unknown, known: K
   const value = written ?? output;
   if (value === undefined || value === null) return [];
   const from = unset ? "default" : places.from(path) ?? "default";
-  return [{ path, value: places.secret(path) ? "***" : maskUrls(value), from }];
+  return [{ path, value: masked(path, value, places), from }];
+}
+
+/** A value without its secrets, those inside arrays too. */
+function masked(path: Path, value: unknown, places: Places): unknown {
+  if (places.secret(path)) return "***";
+  if (Array.isArray(value)) return value.map((inner, i) => masked([...path, i], inner, places));
+  if (!isTable(value)) return maskUrls(value);
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked([...path, key], inner, places)]));
 }

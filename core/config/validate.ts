@@ -34,7 +34,7 @@ export interface Outside {
 export async function validate(raw: RawConfig, tables: readonly Table[], outside: Outside = {}): Promise<Config> {
   const schema = configSchema(tables);
   const overrides = await readOverrides(outside.env ?? {}, schema, outside.readFile ?? readText);
-  const places = new Places(raw, overrides);
+  const places = new Places(raw, overrides, schema);
   let input: unknown = raw.value;
   for (const table of tables) if (table.external) input = withoutUse(input, tablePath(table));
   for (const { path, readings } of overrides) input = setIn(input, path, readings[0]);

@@ -43,10 +43,23 @@ export interface Gate {
   retryAfter(): number;
 }
 
+/** How a gate differs from what `[admission]` says. */
+export interface GateTerms {
+  /** Most waiters in line. */
+  readonly maxQueue?: number;
+  /** Longest wait in ms. */
+  readonly grace?: number;
+  /**
+   * False for what running requests need to end (a database): it stays open when the server drains, and whoever opened it
+   * sees to its end. True when absent.
+   */
+  readonly drains?: boolean;
+}
+
 /** Where gates are made and found. Whoever executes work opens a gate under the name of its lane. */
 export interface Gates {
   /** Makes the gate, or resizes the one that has this name. */
-  open(name: string, limit: number): Gate;
+  open(name: string, limit: number, terms?: GateTerms): Gate;
   find(name: string): Gate | undefined;
 }
 

@@ -1,25 +1,28 @@
-import type { Gates } from "../../core/contracts/gates.ts";
+import type { Gates, GateTerms } from "../../core/contracts/gates.ts";
 import type { FairGate } from "./fair_gate.ts";
 
 /** Gates by name, made on first use. */
 export class NamedGates implements Gates {
-  readonly #make: (name: string, limit: number) => FairGate;
+  readonly #make: (name: string, limit: number, terms: GateTerms) => FairGate;
   readonly #gates = new Map<string, FairGate>();
+  /** Those that outlive a drain. */
+  readonly #lasting = new Set<FairGate>();
   #draining = false;
 
-  constructor(make: (name: string, limit: number) => FairGate) {
+  constructor(make: (name: string, limit: number, terms: GateTerms) => FairGate) {
     this.#make = make;
   }
 
-  open(name: string, limit: number): FairGate {
+  open(name: string, limit: number, terms: GateTerms = {}): FairGate {
     const known = this.#gates.get(name);
     if (known !== undefined) {
       known.resize(limit);
       return known;
     }
-    const gate = this.#make(name, limit);
+    const gate = this.#make(name, limit, terms);
     this.#gates.set(name, gate);
-    if (this.#draining) gate.close();
+    if (terms.drains === false) this.#lasting.add(gate);
+    else if (this.#draining) gate.close();
     return gate;
   }
 
@@ -31,10 +34,11 @@ export class NamedGates implements Gates {
     return this.#gates.values();
   }
 
-  /** Drains every gate, those opened later too; resolves when no permit is out. */
+  /** Drains every gate but the lasting ones, those opened later too; resolves when no permit of theirs is out. */
   async drain(): Promise<void> {
     this.#draining = true;
-    await Promise.all(Array.from(this.#gates.values(), (gate) => gate.drain()));
+    const draining = Array.from(this.#gates.values()).filter((gate) => !this.#lasting.has(gate));
+    await Promise.all(draining.map((gate) => gate.drain()));
   }
 
   close(): void {

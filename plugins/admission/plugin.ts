@@ -34,13 +34,13 @@ export function admission(clock: Clock = systemClock, random: () => number = Mat
     wants: [Meter],
     setup(ctx) {
       const { discipline, max_queue: maxQueue, grace } = ctx.config;
-      const gates: NamedGates = new NamedGates((name, limit) => {
+      const gates: NamedGates = new NamedGates((name, limit, terms) => {
         const overtakes = meter.overtakes(name);
         return new disciplines[discipline]({
           name,
           limit,
-          maxQueue,
-          grace,
+          maxQueue: terms.maxQueue ?? maxQueue,
+          grace: terms.grace ?? grace,
           clock,
           random,
           onOvertake: () => overtakes.inc(),

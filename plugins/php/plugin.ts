@@ -1,6 +1,7 @@
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { answer } from "../../core/http/answers.ts";
@@ -37,7 +38,7 @@ const php: AnyPlugin = definePlugin({
   api: 1,
   config: phpTable,
   needs: [Site, Health],
-  wants: [Gates, Meter],
+  wants: [Gates, Meter, ScriptSettings],
   setup(ctx) {
     const { config: settings, log } = ctx;
     const site = ctx.use(Site);
@@ -62,7 +63,7 @@ const php: AnyPlugin = definePlugin({
       }, diskFs),
       { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
     );
-    const write = requestWriter(site.software);
+    let write = requestWriter(site.software);
 
     const execution = (script: Script, body?: ReceivedBody): Execution => ({
       lane: "php",
@@ -82,8 +83,11 @@ const php: AnyPlugin = definePlugin({
         if (chosen !== undefined) log("info", chosen.reason);
         const warning = settings.fastcgi === undefined ? unreadable(publicRoot, settings.user) : undefined;
         if (warning !== undefined) log("warn", warning);
+        const told = ctx.find(ScriptSettings)?.read(settings);
+        // The environment of a php-fpm that is not ours comes with each request; its php.ini cannot.
+        if (settings.fastcgi !== undefined) write = requestWriter(site.software, told?.env ?? settings.env);
         const options = {
-          settings,
+          settings: { ...settings, ...told },
           children,
           log,
           onGreeted: (pid: number) => executor?.greeted(pid),

@@ -2,17 +2,23 @@ import type { Exchange } from "../../core/exchange.ts";
 import { ParamsWriter } from "./fastcgi/params.ts";
 import type { FcgiRequest } from "./fastcgi/request.ts";
 import type { Script } from "./resolve.ts";
-import { constantVars, requestVars, scriptVars } from "./server_vars.ts";
+import { constantVars, environmentVars, requestVars, scriptVars } from "./server_vars.ts";
 
 /** Scripts whose encoded variables are kept; when there are more, all are forgotten. */
 const keptScripts = 512;
 
-/** Writes an exchange as a FastCGI request. What only the server or the script decides is encoded once. */
+/**
+ * Writes an exchange as a FastCGI request. What only the server or the script decides is encoded once. `env` is sent too,
+ * for a php-fpm that does not have these variables in its own environment.
+ */
 export function requestWriter(
   software: string,
+  env: Readonly<Record<string, string>> = {},
 ): (x: Exchange, script: Script, body: FcgiRequest["body"]) => FcgiRequest {
   const writer = new ParamsWriter();
   const sink = (name: string, value: string) => writer.bytes(name, value);
+  // The later of two variables of one name counts, so that none here can take the place of a real one.
+  environmentVars(sink, env);
   constantVars(sink, software);
   const constant = writer.take();
   const scripts = new Map<Script, Uint8Array>();

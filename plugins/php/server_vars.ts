@@ -18,6 +18,11 @@ import type { Script } from "./resolve.ts";
 /** Receives one variable. */
 export type VarSink = (name: string, value: string) => void;
 
+/** Environment variables, as scripts find them in `$_SERVER` and by `getenv()`. */
+export function environmentVars(sink: VarSink, env: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(env)) sink(byteString(name), byteString(value));
+}
+
 /** What no request changes. `software` is `name/version`. */
 export function constantVars(sink: VarSink, software: string): void {
   sink("GATEWAY_INTERFACE", "CGI/1.1");

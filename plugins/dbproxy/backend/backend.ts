@@ -1,0 +1,264 @@
+import { CoreError } from "../../../core/error.ts";
+import type { ByteSocket, SocketHandler } from "../net/socket.ts";
+import type { Pooled } from "../pool/options.ts";
+import { type Collected, ReplyCollector } from "../reply/collector.ts";
+import type { ReplyRelay } from "../reply/relay.ts";
+import type { BackendState } from "../state/backend_state.ts";
+import type { Step } from "../state/plan.ts";
+import { COM } from "../wire/commands.ts";
+import { frame } from "../wire/frame.ts";
+import type { ErrPacket } from "../wire/packets.ts";
+import type { LoggedIn } from "./login.ts";
+import { type ServerFacts } from "./facts.ts";
+import { encodeStep } from "./steps.ts";
+
+/** Who works with a backend while it is lent. */
+export interface BackendUser {
+  /** The reply to the command that was begun last. */
+  readonly relay: ReplyRelay;
+  /** The reply has ended, and nothing of it is being worked on any more. */
+  onReplied(): void;
+  /** The backend takes bytes again. */
+  onBackendDrain(): void;
+  /** The backend is gone or no longer makes sense; it must be discarded. */
+  onBackendLost(error: CoreError): void;
+}
+
+/** Who owns it otherwise. */
+export interface BackendOwner {
+  /** It died, or spoke, while nobody used it. */
+  onStray(backend: Backend, reason: "closed" | "spoke"): void;
+}
+
+/** One connection to the database, logged in. It does one thing at a time: it is idle, lent to a session, or runs a command of the proxy. */
+export class Backend implements Pooled, SocketHandler {
+  /** The server's connection id. */
+  readonly id: number;
+  readonly kind: string;
+  facts: ServerFacts;
+  state: BackendState;
+  /** When it was last as good as new, in ms of the pool's clock. */
+  renewed: number;
+  readonly #socket: ByteSocket;
+  readonly #owner: BackendOwner;
+  readonly #collector = new ReplyCollector();
+  #user: BackendUser | undefined;
+  #pending: ((error: CoreError) => void)[] = [];
+  #lost: CoreError | undefined;
+
+  constructor(
+    login: LoggedIn,
+    options: { kind: string; facts: ServerFacts; state: BackendState; renewed: number; owner: BackendOwner },
+  ) {
+    this.id = login.greeting.threadId;
+    this.kind = options.kind;
+    this.facts = options.facts;
+    this.state = options.state;
+    this.renewed = options.renewed;
+    this.#owner = options.owner;
+    this.#socket = login.socket;
+    this.#socket.handler = this;
+    if (login.leftover.byteLength > 0) this.onData(login.leftover);
+  }
+
+  /** Bytes that wait to be sent. */
+  get pending(): number {
+    return this.#socket.pending;
+  }
+
+  /** Hands it to a session: replies go to its relay from now on. */
+  lend(user: BackendUser): void {
+    this.#user = user;
+    if (this.#lost !== undefined) user.onBackendLost(this.#lost);
+  }
+
+  /** Takes it back. */
+  reclaim(): void {
+    this.#user = undefined;
+    this.#socket.resume();
+  }
+
+  /**
+   * Sends a session's command, in one write with the steps that must come before it. The steps must be such that cannot
+   * fail; when one does, the session is told that the backend is lost, whatever the command has done by then.
+   */
+  send(steps: readonly Step[], command: Uint8Array): boolean {
+    if (steps.length === 0) return this.#socket.write(command);
+    const parts: Uint8Array[] = [];
+    for (const step of steps) parts.push(this.#expectStep(step, (error) => this.#down(error)));
+    parts.push(command);
+    return this.#socket.write(concat(parts));
+  }
+
+  /** More bytes of a command that has begun. */
+  write(bytes: Uint8Array): boolean {
+    return this.#socket.write(bytes);
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /**
+   * Runs steps on their own, in one write.
+   *
+   * @throws CoreError `DB_STEP_FAILED` with the server's text (the connection is not as it should be: discard it), or what
+   * it was lost with
+   */
+  async prepare(steps: readonly Step[]): Promise<void> {
+    if (steps.length === 0) return;
+    const parts: Uint8Array[] = [];
+    const done = Promise.all(steps.map((step) =>
+      new Promise<void>((resolve, reject) => {
+        parts.push(this.#expectStep(step, reject, resolve));
+        this.#pending.push(reject);
+      })
+    ));
+    this.#socket.write(concat(parts));
+    try {
+      await done;
+    } finally {
+      if (this.#collector.waiting === 0) this.#pending = [];
+    }
+  }
+
+  /** Asks something of the server, several texts in one write. Errors of the server are in the answers. */
+  async ask(texts: readonly string[]): Promise<readonly Collected[]> {
+    const parts: Uint8Array[] = [];
+    const answers = Promise.all(texts.map((text) =>
+      new Promise<Collected>((resolve, reject) => {
+        if (this.#lost !== undefined) return reject(this.#lost);
+        this.#collector.expect(COM.QUERY, resolve);
+        this.#pending.push(reject);
+        parts.push(frame(0, queryPayload(text)));
+      })
+    ));
+    this.#socket.write(concat(parts));
+    try {
+      return await answers;
+    } finally {
+      if (this.#collector.waiting === 0) this.#pending = [];
+    }
+  }
+
+  /** Whether it answers. */
+  async ping(): Promise<boolean> {
+    try {
+      return await new Promise<boolean>((resolve, reject) => {
+        if (this.#lost !== undefined) return reject(this.#lost);
+        this.#collector.expect(COM.PING, (reply) => resolve(reply.ok !== undefined));
+        this.#pending.push(reject);
+        this.#socket.write(frame(0, Uint8Array.of(COM.PING)));
+      });
+    } catch {
+      return false;
+    } finally {
+      this.#pending = [];
+    }
+  }
+
+  /** Ends the connection: with COM_QUIT when nothing runs, so that the server does not count an aborted client. */
+  close(polite: boolean): void {
+    const error = new CoreError("DB_CLOSED", "The proxy closed its connection to the database");
+    this.#lost ??= error;
+    if (polite) {
+      this.#socket.write(frame(0, Uint8Array.of(COM.QUIT)));
+      this.#socket.end();
+    } else this.#socket.destroy();
+    for (const reject of this.#pending.splice(0)) reject(error);
+  }
+
+  onData(chunk: Uint8Array): void {
+    let rest = chunk;
+    try {
+      if (this.#collector.waiting > 0) {
+        const used = this.#collector.push(rest);
+        if (used === rest.byteLength) return;
+        rest = rest.subarray(used);
+      }
+      const user = this.#user;
+      if (user === undefined) return this.#stray("spoke");
+      const { relay } = user;
+      if (!relay.active) return this.#down(protocol("bytes that no command asked for"));
+      if (relay.push(rest) < rest.byteLength) return this.#down(protocol("bytes behind the end of a reply"));
+      if (!relay.active) user.onReplied();
+    } catch (cause) {
+      this.#down(cause instanceof CoreError ? cause : protocol(String(cause)));
+    }
+  }
+
+  onDrain(): void {
+    this.#user?.onBackendDrain();
+  }
+
+  onClose(error: Error | undefined): void {
+    if (this.#lost !== undefined) return;
+    if (this.#user === undefined && this.#collector.waiting === 0) return this.#stray("closed");
+    this.#down(
+      new CoreError("DB_LOST", `The database closed the connection${error ? `: ${error.message}` : ""}`, { cause: error }),
+    );
+  }
+
+  #stray(reason: "closed" | "spoke"): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = new CoreError("DB_LOST", "The database closed an idle connection");
+    this.#socket.destroy();
+    this.#owner.onStray(this, reason);
+  }
+
+  #down(error: CoreError): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = error;
+    this.#socket.destroy();
+    for (const reject of this.#pending.splice(0)) reject(error);
+    this.#user?.onBackendLost(error);
+  }
+
+  /** Encodes a step and notes what is expected of it. */
+  #expectStep(step: Step, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
+    if (this.#lost !== undefined) failed(this.#lost);
+    const { command, payload } = encodeStep(step, this.facts);
+    this.#collector.expect(command, (reply) => {
+      if (reply.err !== undefined) {
+        const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
+        failed(new StepFailed(text, reply.err));
+      } else done?.();
+    });
+    return frame(0, payload);
+  }
+}
+
+/** A step of preparing a connection that the server refused. */
+export class StepFailed extends CoreError {
+  readonly packet: ErrPacket;
+
+  constructor(text: string, packet: ErrPacket) {
+    super("DB_STEP_FAILED", text);
+    this.packet = packet;
+  }
+}
+
+function queryPayload(text: string): Uint8Array {
+  return new TextEncoder().encode(`\x03${text}`);
+}
+
+function protocol(what: string): CoreError {
+  return new CoreError("DB_PROTOCOL", `The database sent ${what}`);
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!;
+  let length = 0;
+  for (const part of parts) length += part.byteLength;
+  const out = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.byteLength;
+  }
+  return out;
+}

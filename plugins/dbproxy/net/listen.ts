@@ -1,0 +1,72 @@
+import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
+import { connect } from "node:net";
+import { CoreError } from "../../../core/error.ts";
+import { portTaken } from "../../../core/http/port_taken.ts";
+import { listenBun } from "./bun.ts";
+import { listenNode } from "./node.ts";
+import type { ByteSocket, Place } from "./socket.ts";
+
+export interface ListenOptions {
+  /** Of a unix socket; 0o660 when absent. */
+  readonly mode?: number;
+  /** 511 when absent. Bun has its own. */
+  readonly backlog?: number;
+  /** Idle time in ms after which the system probes the client; 60,000 when absent. */
+  readonly keepAliveMs?: number;
+}
+
+/** A bound listener. */
+export interface Listening {
+  /** With the port the system chose when 0 was asked for. */
+  readonly place: Place;
+  /** Stops accepting; connections that exist live on. */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens. A stale unix socket is replaced, a live one is an error.
+ *
+ * @throws CoreError `ADDRESS_TAKEN`, `ADDRESS_DENIED`, `ADDRESS_UNKNOWN`, `ADDRESS_FAILED`
+ */
+export async function listen(
+  place: Place,
+  options: ListenOptions,
+  onConnection: (socket: ByteSocket) => void,
+): Promise<Listening> {
+  const { mode = 0o660, backlog = 511, keepAliveMs = 60_000 } = options;
+  if (place.kind === "unix") await clearSocket(place.path);
+  let bound: { readonly port: number; stop(): void };
+  try {
+    bound = "Bun" in globalThis
+      ? listenBun(place, keepAliveMs, onConnection)
+      : await listenNode(place, keepAliveMs, backlog, onConnection);
+    if (place.kind === "unix") chmodSync(place.path, mode);
+  } catch (cause) {
+    throw portTaken(place, cause);
+  }
+  let open = true;
+  return {
+    place: place.kind === "unix" ? place : { ...place, port: bound.port },
+    async close() {
+      if (!open) return;
+      open = false;
+      // The name first: once the listener is closed it may be a successor's.
+      if (place.kind === "unix") rmSync(place.path, { force: true });
+      bound.stop();
+    },
+  };
+}
+
+async function clearSocket(path: string): Promise<void> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) {
+    throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: a file of that name exists`);
+  }
+  const live = await new Promise<boolean>((resolve) => {
+    const socket = connect(path, () => (socket.destroy(), resolve(true)));
+    socket.on("error", () => resolve(false));
+  });
+  if (live) throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: another process serves it`);
+  unlinkSync(path);
+}

@@ -1,0 +1,150 @@
+import { checkServerIdentity, connect, createSecureContext, type PeerCertificate, type SecureContext, TLSSocket } from "node:tls";
+import { isIP } from "node:net";
+import { CoreError } from "../../../core/error.ts";
+import { NodeConnection } from "./node.ts";
+import type { ByteSocket } from "./socket.ts";
+import { SocketStream } from "./stream.ts";
+
+/** As MySQL's clients name them. */
+export type TlsMode = "disabled" | "preferred" | "required" | "verify_ca" | "verify_identity";
+
+export interface TlsClientOptions {
+  readonly mode: TlsMode;
+  /** Certificates as PEM; the system's when absent. */
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name or address the server's certificate must have with `verify_identity`; a name is sent as SNI. */
+  readonly servername?: string;
+  readonly timeoutMs: number;
+}
+
+/** A server's certificate, ready for use. */
+export interface TlsServerContext {
+  readonly cert: string;
+  readonly key: string;
+  /** When given, clients must show a certificate of it. */
+  readonly ca?: string;
+  readonly secure: SecureContext;
+}
+
+const nothing = new Uint8Array();
+
+/**
+ * Checks and prepares a certificate and its key (PEM).
+ *
+ * @throws CoreError `DB_TLS_INVALID`
+ */
+export function tlsServerContext(pem: {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}): TlsServerContext {
+  try {
+    return { ...pem, secure: createSecureContext({ ...pem, minVersion: "TLSv1.2" }) };
+  } catch (cause) {
+    const text = `Cannot use the certificate and its key: ${(cause as Error).message}`;
+    throw new CoreError("DB_TLS_INVALID", text, { cause });
+  }
+}
+
+/**
+ * Turns a connection into TLS, as the client, after the SSLRequest was written. `socket` must not be used any more.
+ * `preferred` and `required` take any certificate, `verify_ca` one that `ca` signed, `verify_identity` one that also has the
+ * server's name.
+ *
+ * @throws CoreError `DB_TLS`; the socket is destroyed then
+ */
+export function startTlsClient(socket: ByteSocket, options: TlsClientOptions): Promise<ByteSocket> {
+  const { mode, ca, cert, key, servername, timeoutMs } = options;
+  if (mode === "disabled") throw new CoreError("DB_TLS", "Cannot start TLS: its mode is disabled");
+  if (mode === "verify_identity" && servername === undefined) {
+    socket.destroy();
+    throw new CoreError("DB_TLS", "Cannot verify the server's identity: its name is not known");
+  }
+  const verify = mode === "verify_ca" || mode === "verify_identity";
+  let refusal: Error | undefined;
+  const tls = connect({
+    socket: new SocketStream(socket, nothing),
+    minVersion: "TLSv1.2",
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(servername !== undefined && isIP(servername) === 0 ? { servername } : {}),
+    rejectUnauthorized: verify,
+    checkServerIdentity: (_host: string, peer: PeerCertificate) => {
+      if (mode === "verify_identity") refusal = checkServerIdentity(servername!, peer);
+      return refusal;
+    },
+  });
+  return secured(tls, "secureConnect", socket, timeoutMs, () => {
+    // A runtime that did not ask, or did not heed the answer, must not pass.
+    if (verify && !tls.authorized) return refusal ?? tls.authorizationError ?? new Error("the certificate was not verified");
+    return refusal;
+  });
+}
+
+/**
+ * Turns a connection into TLS, as the server, after an SSLRequest was read. `leftover` is what was read past it: the start
+ * of the client's hello, for clients do not wait. Plain text sent ahead by an attacker is no hello and fails the handshake.
+ *
+ * @throws CoreError `DB_TLS`; the socket is destroyed then
+ */
+export function startTlsServer(
+  socket: ByteSocket,
+  leftover: Uint8Array,
+  context: TlsServerContext,
+  { timeoutMs = 10_000 }: { readonly timeoutMs?: number } = {},
+): Promise<ByteSocket> {
+  const mutual = context.ca !== undefined;
+  const tls = new TLSSocket(new SocketStream(socket, leftover), {
+    isServer: true,
+    secureContext: context.secure,
+    requestCert: mutual,
+    rejectUnauthorized: mutual,
+  });
+  return secured(tls, "secure", socket, timeoutMs, () => {
+    if (mutual && !tls.authorized) return tls.authorizationError ?? new Error("the client showed no certificate");
+    return undefined;
+  });
+}
+
+/** Waits for the handshake. */
+function secured(
+  tls: TLSSocket,
+  event: "secure" | "secureConnect",
+  socket: ByteSocket,
+  timeoutMs: number,
+  check: () => Error | undefined,
+): Promise<ByteSocket> {
+  const { remoteAddress: address } = socket;
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown) => {
+      settle();
+      // Destroying an unfinished handshake may report one more error.
+      tls.on("error", () => {});
+      tls.destroy();
+      socket.destroy();
+      reject(new CoreError("DB_TLS", `Cannot start TLS: ${(cause as Error).message ?? String(cause)}`, { cause }));
+    };
+    const closed = () => fail(new Error("the peer closed the connection"));
+    const timer = setTimeout(() => fail(new Error(`no handshake within ${timeoutMs} ms`)), timeoutMs);
+    const done = () => {
+      const refusal = check();
+      if (refusal !== undefined) return fail(refusal);
+      settle();
+      resolve(new NodeConnection(tls, { encrypted: true, secure: true, address }));
+    };
+    const settle = () => {
+      clearTimeout(timer);
+      tls.removeListener(event, done);
+      tls.removeListener("error", fail);
+      tls.removeListener("end", closed);
+      tls.removeListener("close", closed);
+    };
+    tls.once(event, done);
+    tls.once("error", fail);
+    tls.once("end", closed);
+    tls.once("close", closed);
+  });
+}

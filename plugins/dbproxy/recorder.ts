@@ -1,0 +1,129 @@
+import type { CoreError } from "../../core/error.ts";
+import type { Log } from "../../core/plugin.ts";
+import type { ServerFacts } from "./backend/facts.ts";
+import type { DatabaseSettings } from "./config.ts";
+import type { DialFailure as PoolDialFailure, PoolEvents } from "./pool/options.ts";
+import type { Executed } from "./session/host.ts";
+import { digestOf } from "./sql/digest.ts";
+import type { Residue } from "./sql/statement.ts";
+import { DigestTable } from "./stats/digests.ts";
+import { type CloseReason, closeReasons, type DbCounts, type DialFailure, type RefusalReason } from "./stats/metrics.ts";
+import { SlowLog } from "./stats/slow_log.ts";
+import type { UpstreamEvents } from "./upstream.ts";
+
+const refusals: Readonly<Record<string, RefusalReason>> = {
+  DB_POOL_FULL: "full",
+  DB_POOL_TIMEOUT: "timeout",
+  DB_POOL_DRAINING: "draining",
+};
+
+const closes: Readonly<Record<string, CloseReason>> = {
+  lost: "error",
+  unprepared: "error",
+  client_left: "client",
+  closed: "gone",
+  spoke: "unread",
+  drained: "drain",
+};
+
+/** Counts and remembers what happens at one database. */
+export class Recorder implements UpstreamEvents {
+  readonly digests: DigestTable;
+  readonly pool: PoolEvents;
+  readonly #counts: DbCounts;
+  readonly #log: Log;
+  readonly #name: string;
+  readonly #slow: SlowLog;
+  #problem: CoreError | undefined;
+
+  constructor(settings: DatabaseSettings, parts: { readonly log: Log; readonly counts: DbCounts }) {
+    const { counts, log } = parts;
+    this.#counts = counts;
+    this.#log = log;
+    this.#name = settings.name;
+    this.digests = new DigestTable({ capacity: settings.digests });
+    this.#slow = new SlowLog({ log, db: settings.name, thresholdMs: settings.slowQuery });
+    this.pool = {
+      dialed: () => counts.dials.inc(),
+      dialFailed: (error, failure) => {
+        this.problem(error);
+        counts.dialsFailed[dialFailure(error, failure)].inc();
+      },
+      closed: (reason) => counts.closed[closeReason(reason)].inc(),
+      waited: (ms) => counts.wait.observe(ms / 1000),
+      refused: (code) => counts.refused[refusals[code] ?? "down"].inc(),
+      breaker: (open) => {
+        if (open) log("error", "the database cannot be reached", { db: this.#name, error: this.#problem });
+        else log("info", "the database is reached again", { db: this.#name });
+      },
+    };
+  }
+
+  /** What went wrong last, until the server was reached. */
+  get lastProblem(): string | undefined {
+    return this.#problem?.message;
+  }
+
+  met(facts: ServerFacts): void {
+    this.#problem = undefined;
+    this.#log("info", "reached the database", { db: this.#name, version: facts.greeting.version });
+  }
+
+  problem(error: CoreError): void {
+    this.#problem = error;
+    this.#log("debug", "a connection to the database failed", { db: this.#name, error });
+  }
+
+  executed(_user: string, what: Executed): void {
+    const counts = this.#counts;
+    counts.command(what.command);
+    if (what.error !== 0) counts.error(what.error);
+    counts.toClients.inc(what.bytes);
+    if (what.sql === undefined) return;
+    counts.seconds.observe(what.ms / 1000);
+    const digest = digestOf(what.sql, what.mode);
+    const sample = {
+      hash: digest.hash,
+      text: () => digest.text,
+      schema: what.schema ?? "",
+      ms: what.ms,
+      rows: what.rows,
+      bytes: what.bytes,
+      error: what.error !== 0,
+    };
+    this.digests.record(sample);
+    if (this.#slow.see(sample)) counts.slow.inc();
+  }
+
+  answered(kind: "set" | "read" | "use" | "ping"): void {
+    if (kind === "set") this.#counts.learnedSets.inc();
+    else if (kind === "read") this.#counts.learnedReads.inc();
+  }
+
+  pinned(residue: Residue): void {
+    this.#counts.pins[residue].inc();
+  }
+
+  reset(result: "done" | "skipped" | "failed"): void {
+    if (result === "done") this.#counts.resets.inc();
+    else if (result === "skipped") this.#counts.resetsSkipped.inc();
+    else this.#counts.resetsFailed.inc();
+  }
+
+  close(): void {
+    this.#slow.close();
+  }
+}
+
+function closeReason(reason: string): CloseReason {
+  if (reason in closes) return closes[reason]!;
+  return (closeReasons as readonly string[]).includes(reason) ? reason as CloseReason : "error";
+}
+
+function dialFailure(error: CoreError, failure: PoolDialFailure): DialFailure {
+  if (failure === "busy") return "too_many";
+  if (failure === "final") return "auth";
+  if (error.code === "DB_TIMEOUT") return "timeout";
+  if (error.code === "DB_TLS") return "tls";
+  return error.code === "DB_CONNECT" ? "refused" : "other";
+}

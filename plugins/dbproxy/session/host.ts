@@ -1,0 +1,59 @@
+import type { CoreError } from "../../../core/error.ts";
+import type { Backend } from "../backend/backend.ts";
+import type { ServerFacts } from "../backend/facts.ts";
+import type { Checkout, CheckoutWaiter } from "../pool/options.ts";
+import type { Analyser } from "../sql/analyser.ts";
+import type { Residue, SqlMode } from "../sql/statement.ts";
+import type { SettingsGraph } from "../state/graph.ts";
+import type { Settings } from "../state/settings.ts";
+import type { WantedState } from "../state/backend_state.ts";
+import type { SessionRegistry } from "./registry.ts";
+import type { SchemaMemory } from "./schemas.ts";
+
+/** What a session wants of the backend it is lent. */
+export interface Want extends WantedState {
+  readonly kind: string;
+}
+
+/** One command that is over, for the statistics. */
+export interface Executed {
+  readonly command: number;
+  /** The text, of a prepared statement too; undefined for commands without one. The beginning of a very long one. */
+  readonly sql: Uint8Array | undefined;
+  readonly mode: SqlMode;
+  readonly schema: string | undefined;
+  readonly ms: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** The server's error code; 0 for none. */
+  readonly error: number;
+}
+
+/** What sessions share, and what they need of whoever keeps the connections. */
+export interface SessionHost {
+  readonly facts: ServerFacts;
+  /** Undefined when nothing is to be learned. */
+  readonly graph: SettingsGraph | undefined;
+  /** The settings of a new session with this collation id. */
+  root(charset: number): Settings;
+  readonly analyser: Analyser;
+  readonly sessions: SessionRegistry;
+  readonly schemas: SchemaMemory;
+  /** Whether one of these names (lower case) may be a view, which can call anything. */
+  mayRunMore(tables: readonly string[]): boolean;
+  readonly now: () => number;
+  checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout;
+  /** Gives a backend back; its state says what has to be undone. */
+  release(backend: Backend): void;
+  /** A backend that must not be used again. */
+  discard(backend: Backend, reason: string): void;
+  /** Ends a server's connection, or what runs on it, over a connection of its own. */
+  kill(backendId: number, query: boolean): Promise<void>;
+  /** Databases, views, accounts or global settings may have changed. */
+  catalogueChanges(): void;
+  executed(session: { readonly user: string }, what: Executed): void;
+  /** An answer given without the server. */
+  answered(kind: "set" | "read" | "use" | "ping"): void;
+  pinned(residue: Residue): void;
+  problem(error: CoreError): void;
+}

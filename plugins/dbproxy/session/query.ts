@@ -1,0 +1,61 @@
+import type { Analyser } from "../sql/analyser.ts";
+import type { SqlMode, Statement } from "../sql/statement.ts";
+import { CAP } from "../wire/capabilities.ts";
+
+/** Longest text (bytes) that is read; a longer one is passed on as something that may have done anything. */
+const longest = 65_536;
+
+/** A COM_QUERY as the proxy sees it. */
+export interface Query {
+  /** The text as it came; the beginning of a long one. */
+  readonly sql: Uint8Array;
+  readonly statement: Statement;
+  /** The text of a short statement, as a key; empty for others. */
+  readonly text: string;
+}
+
+const unread: Statement = {
+  kind: "other",
+  residue: "opaque",
+  readsPrevious: true,
+  readsVariables: undefined,
+  assignments: [],
+  schema: undefined,
+  kill: undefined,
+  readsConnectionId: false,
+  changesCatalogue: true,
+  tables: [],
+};
+
+/** Longest text (bytes) whose effect or answer is learned. */
+const longestKey = 1024;
+
+const decoder = new TextDecoder();
+
+/** Reads a COM_QUERY's frames. */
+export function queryOf(
+  frames: Uint8Array,
+  whole: boolean,
+  capabilities: number,
+  analyser: Analyser,
+  mode: SqlMode,
+): Query {
+  let at = 5;
+  if ((capabilities & CAP.QUERY_ATTRIBUTES) !== 0) {
+    // Without attributes: no parameters, one set of them.
+    if (frames[5] !== 0 || frames[6] !== 1) return { sql: frames.subarray(5), statement: unread, text: "" };
+    at = 7;
+  }
+  const sql = frames.subarray(at);
+  if (!whole || sql.byteLength > longest) return { sql, statement: unread, text: "" };
+  const statement = analyser.analyse(sql, mode);
+  const keyed = statement.kind === "set" || statement.readsVariables !== undefined;
+  return { sql, statement, text: keyed ? asciiText(sql) : "" };
+}
+
+/** A short text as a string; empty when it is long, or means something else in another charset. */
+function asciiText(sql: Uint8Array): string {
+  if (sql.byteLength > longestKey) return "";
+  for (let i = 0; i < sql.byteLength; i++) if (sql[i]! > 0x7f) return "";
+  return decoder.decode(sql);
+}

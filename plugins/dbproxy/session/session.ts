@@ -1,0 +1,550 @@
+import { CoreError } from "../../../core/error.ts";
+import type { Backend, BackendUser } from "../backend/backend.ts";
+import { kindOf } from "../backend/kind.ts";
+import type { ByteSocket, SocketHandler } from "../net/socket.ts";
+import type { Checkout } from "../pool/options.ts";
+import { ReplyRelay } from "../reply/relay.ts";
+import type { Statement } from "../sql/statement.ts";
+import { plan, type Step } from "../state/plan.ts";
+import { CAP } from "../wire/capabilities.ts";
+import { COM } from "../wire/commands.ts";
+import { CommandReader } from "../wire/command_reader.ts";
+import type { ErrPacket, OkPacket } from "../wire/packets.ts";
+import { errorAnswer, plainEof, plainOk } from "./answers.ts";
+import { errorFor } from "./error_for.ts";
+import type { SessionHost, Want } from "./host.ts";
+import { PreparedTexts } from "./prepared.ts";
+import { type Query, queryOf } from "./query.ts";
+import { Reading } from "./reading.ts";
+import { kill } from "./kill.ts";
+import type { Track } from "./track.ts";
+import { unknownCommand } from "../wire/errors.ts";
+
+/** With more than this many bytes waiting on one side, the other is no longer read. */
+const high = 262_144;
+/** How long (ms) a query of a client that has left may take to end once it is killed. */
+const lastWords = 2000;
+
+/** Commands that begin a copy of the server, or a stream without an end. */
+const refusedCommands: ReadonlySet<number> = new Set([
+  COM.BINLOG_DUMP,
+  COM.BINLOG_DUMP_GTID,
+  COM.TABLE_DUMP,
+  COM.REGISTER_SLAVE,
+  COM.CONNECT_OUT,
+]);
+
+/** What a session is made of, once its client is logged in. */
+export interface SessionOptions {
+  readonly id: number;
+  readonly user: string;
+  readonly capabilities: number;
+  readonly socket: ByteSocket;
+  readonly track: Track;
+  /** A backend that was needed to log in. */
+  readonly backend?: Backend | undefined;
+  /** Changes the user; see `change_user.ts`. */
+  readonly changeUser: (session: Session, payload: Uint8Array) => void;
+  /** A session with a connection of its own, that is not pooled. */
+  readonly dedicated?: boolean;
+}
+
+/** One client that is logged in: its commands go to the backend it holds, from the first one that needs one to its end. */
+export class Session implements SocketHandler, BackendUser {
+  readonly id: number;
+  readonly relay: ReplyRelay;
+  readonly reader: CommandReader;
+  readonly capabilities: number;
+  user: string;
+  track: Track;
+  readonly #host: SessionHost;
+  readonly #socket: ByteSocket;
+  readonly #changeUser: SessionOptions["changeUser"];
+  #backend: Backend | undefined;
+  #checkout: Checkout | undefined;
+  /** The client has left. */
+  #gone = false;
+  /** The command that runs. */
+  #command = -1;
+  #query: Query | undefined;
+  #whole = true;
+  #replied = false;
+  #started = 0;
+  #error = 0;
+  #reading: Reading | undefined;
+  readonly #prepared = new PreparedTexts();
+  #statementId = 0;
+  /** Something of this session's own has run on its backend. */
+  #ran = false;
+  /** The command whose backend is awaited. */
+  #waiting: Uint8Array | undefined;
+
+  constructor(host: SessionHost, options: SessionOptions) {
+    this.#host = host;
+    this.id = options.id;
+    this.user = options.user;
+    this.capabilities = options.capabilities;
+    this.track = options.track;
+    this.#socket = options.socket;
+    this.#changeUser = options.changeUser;
+    const { capabilities } = options;
+    const client = {
+      deprecateEof: (capabilities & CAP.DEPRECATE_EOF) !== 0,
+      sessionTrack: (capabilities & CAP.SESSION_TRACK) !== 0,
+    };
+    this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
+      onOk: (ok) => this.#onOk(ok),
+      onErr: (err) => this.#onErr(err),
+      onPrepared: (id) => this.#prepared.add(id),
+      onInfile: () => this.#onInfile(),
+      onEnd: () => {},
+      onBroken: (error) => this.onBackendLost(error),
+    });
+    this.reader = new CommandReader({
+      onCommand: (command, frames, whole) => this.#onCommand(command, frames, whole),
+      onMore: (frames, last) => this.#onMore(frames, last),
+      onProblem: (error) => this.#fail(errorFor(error)),
+    });
+    this.#backend = options.backend;
+    this.#backend?.lend(this);
+    host.sessions.add(this);
+    this.#socket.handler = this;
+  }
+
+  /** The server's id of the connection it holds. */
+  get backendId(): number | undefined {
+    return this.#backend?.id;
+  }
+
+  get state(): "idle" | "waiting" | "active" {
+    return this.#checkout !== undefined ? "waiting" : this.#command >= 0 ? "active" : "idle";
+  }
+
+  // The client.
+
+  onData(chunk: Uint8Array): void {
+    this.reader.push(chunk);
+    if (this.reader.held > high) this.#socket.pause();
+  }
+
+  onDrain(): void {
+    this.#backend?.resume();
+  }
+
+  onClose(): void {
+    this.close();
+  }
+
+  /** Ends the session, whatever it does: what runs is killed, what it has is cleaned and given back. */
+  close(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#host.sessions.delete(this);
+    this.#socket.end();
+    this.#checkout?.cancel();
+    this.#checkout = undefined;
+    const backend = this.#backend;
+    if (backend === undefined) return;
+    if (this.#command < 0) return this.#giveBack();
+    if (!this.#whole) return this.#drop("client_left");
+    void this.#abandon(backend);
+  }
+
+  /** What runs for nobody is killed. Its connection is given back only when both are over, or the kill would hit a stranger. */
+  async #abandon(backend: Backend): Promise<void> {
+    this.track.soil("opaque");
+    backend.resume();
+    const timer = setTimeout(() => this.#drop("client_left"), lastWords);
+    try {
+      await this.#host.kill(backend.id, true);
+    } catch {
+      this.#drop("client_left");
+    }
+    clearTimeout(timer);
+    if (this.#backend !== backend) return;
+    if (this.#command < 0) return this.#giveBack();
+    this.#abandoned = setTimeout(() => this.#drop("client_left"), lastWords);
+  }
+  #abandoned: ReturnType<typeof setTimeout> | undefined;
+
+  #toClient(bytes: Uint8Array): void {
+    this.#reading?.record(bytes);
+    if (this.#gone) return;
+    if (!this.#socket.write(bytes)) this.#backend?.pause();
+  }
+
+  /** Answers without the server. */
+  answer(bytes: Uint8Array): void {
+    if (!this.#gone) this.#socket.write(bytes);
+    this.#next();
+  }
+
+  /** The last words to a client. */
+  #fail(packet: ErrPacket): void {
+    if (!this.#gone) this.#socket.write(errorAnswer(packet, this.#command < 0 ? 1 : this.relay.nextSeq));
+    this.close();
+  }
+
+  #next(): void {
+    this.#command = -1;
+    this.#query = undefined;
+    if (this.#gone) return;
+    this.reader.next();
+    if (this.reader.held <= high) this.#socket.resume();
+  }
+
+  // Commands.
+
+  #onCommand(command: number, frames: Uint8Array, whole: boolean): void {
+    this.#command = command;
+    this.#whole = whole;
+    this.#replied = false;
+    this.#error = 0;
+    const { track } = this;
+    switch (command) {
+      case COM.QUIT:
+        this.#command = -1;
+        return this.close();
+      case COM.QUERY:
+        return this.#onQuery(frames, whole);
+      case COM.PING:
+        if (this.#backend !== undefined || this.#tracks) break;
+        this.#host.answered("ping");
+        return this.answer(plainOk(track.status, this.capabilities));
+      case COM.INIT_DB: {
+        const name = text(frames.subarray(5));
+        if (!whole || !this.#mayUse(name)) break;
+        track.schema = name;
+        this.#host.answered("use");
+        return this.answer(plainOk(track.status, this.capabilities));
+      }
+      case COM.SET_OPTION: {
+        const option = frames[5];
+        if (frames.byteLength !== 7 || option === undefined || option > 1 || frames[6] !== 0) break;
+        if (this.#backend === undefined) {
+          track.multiStatements = option === 0;
+          return this.answer(plainEof(track.status, this.capabilities));
+        }
+        break;
+      }
+      case COM.STMT_CLOSE:
+        this.#prepared.delete(statementId(frames));
+        if (this.#backend === undefined) return this.#next();
+        break;
+      case COM.STMT_PREPARE:
+        track.soil("prepare");
+        this.#prepared.preparing(frames.subarray(5));
+        break;
+      case COM.STMT_EXECUTE:
+      case COM.STMT_FETCH:
+        // A statement may do anything; that it was prepared has soiled the session already.
+        this.#statementId = statementId(frames);
+        break;
+      case COM.STMT_SEND_LONG_DATA:
+        break;
+      case COM.STATISTICS:
+      case COM.FIELD_LIST:
+        break;
+      case COM.CHANGE_USER:
+        return this.#changeUser(this, frames.subarray(4));
+      case COM.PROCESS_KILL:
+        if (whole && frames.byteLength === 9) {
+          const id = new DataView(frames.buffer, frames.byteOffset + 5, 4).getUint32(0, true);
+          if (kill(this, this.#host, { id, query: false })) return;
+        }
+        track.soil("admin");
+        break;
+      default:
+        if (command < 0 || refusedCommands.has(command)) return this.answer(errorAnswer(unknownCommand()));
+        // Whatever a server has that is not known here.
+        track.soil("admin");
+    }
+    this.#forward(frames, undefined);
+  }
+
+  #onQuery(frames: Uint8Array, whole: boolean): void {
+    const { track } = this;
+    const host = this.#host;
+    const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track.mode);
+    const { statement } = query;
+    if (statement.changesCatalogue) host.catalogueChanges();
+    if (statement.kind === "kill" && statement.kill !== undefined && kill(this, host, statement.kill)) return;
+    const free = this.#backend === undefined && !this.#tracks && host.graph !== undefined;
+    switch (statement.kind) {
+      case "set": {
+        const known = free ? host.graph?.follow(track.settings, query.text) : undefined;
+        if (known === undefined) break;
+        track.adopt(known.to, known.status);
+        host.answered("set");
+        return this.answer(plainOk(known.status, this.capabilities));
+      }
+      case "use":
+        if (statement.schema === undefined || !this.#mayUse(statement.schema)) break;
+        track.schema = statement.schema;
+        host.answered("use");
+        return this.answer(plainOk(track.status, this.capabilities));
+      case "select": {
+        if (host.mayRunMore(statement.tables)) track.soil("function");
+        if (statement.readsVariables === undefined || this.#tracks || track.dirty !== undefined) break;
+        const key = `${this.relayKey}${query.text}`;
+        const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
+        if (bytes !== undefined) {
+          host.answered("read");
+          return this.answer(bytes);
+        }
+        this.#reading = new Reading(key, statement.readsVariables);
+        break;
+      }
+      case "empty":
+        break;
+      default:
+        track.soil(statement.residue ?? "opaque");
+    }
+    this.#forward(frames, statement);
+  }
+
+  /** Distinguishes the encodings a reply can have. */
+  get relayKey(): string {
+    return (this.capabilities & CAP.DEPRECATE_EOF) === 0 ? "c" : "d";
+  }
+
+  /** The client hears of changes in its session: only the server itself can tell them. */
+  get #tracks(): boolean {
+    return (this.capabilities & CAP.SESSION_TRACK) !== 0;
+  }
+
+  /** Whether a schema can be named without asking the server. */
+  #mayUse(name: string): boolean {
+    return this.#backend === undefined && this.track.schema !== undefined && !this.#tracks &&
+      this.#host.schemas.known(name);
+  }
+
+  #forward(frames: Uint8Array, statement: Statement | undefined): void {
+    this.#started = this.#host.now();
+    const backend = this.#backend;
+    if (backend !== undefined) return this.#send(backend, [], frames);
+    const { track } = this;
+    const want: Want = {
+      kind: kindOf(this.capabilities, track.schema),
+      settings: track.settings,
+      schema: track.schema,
+      multiStatements: track.multiStatements,
+      // After a plain SELECT all that can be read of earlier statements is its own.
+      fresh: statement?.kind !== "select" || statement.readsPrevious,
+    };
+    this.#waiting = frames;
+    this.reader.hold();
+    // What is free is given at once, before `checkout` returns.
+    let settled = false;
+    const checkout = this.#host.checkout(want, {
+      onBackend: (lent) => {
+        settled = true;
+        this.#checkout = undefined;
+        void this.#bind(lent, want);
+      },
+      onRefuse: (error) => {
+        settled = true;
+        this.#checkout = undefined;
+        this.#refuse(error);
+      },
+    });
+    if (!settled) this.#checkout = checkout;
+  }
+
+  #bind(backend: Backend, want: Want): void | Promise<void> {
+    this.#backend = backend;
+    const steps = plan(backend.state, want);
+    backend.lend(this);
+    // Only what cannot fail goes out in one write with the command: in another schema it would do harm.
+    if (!steps.some((step) => step.kind === "schema")) return this.#sendWaiting(backend, steps);
+    return backend.prepare(steps).then(
+      () => this.#backend === backend && this.#sendWaiting(backend, []),
+      (error) => this.#backend === backend && this.#refuse(error),
+    ) as Promise<void>;
+  }
+
+  #sendWaiting(backend: Backend, steps: readonly Step[]): void {
+    const frames = this.#waiting!;
+    this.#waiting = undefined;
+    if (this.track.schema !== undefined) this.#host.schemas.remember(this.track.schema);
+    this.#send(backend, steps, frames);
+    this.reader.release();
+  }
+
+  #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
+    this.#ran = true;
+    this.relay.begin(this.#command, { allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0 });
+    const flowing = backend.send(steps, frames);
+    // CLOSE and SEND_LONG_DATA have no reply.
+    if (!this.relay.active && this.#whole) return this.#done();
+    if (!flowing && !this.#whole) this.reader.hold();
+  }
+
+  #onMore(frames: Uint8Array, last: boolean): void {
+    this.#whole = last;
+    const backend = this.#backend;
+    if (backend === undefined) return last ? this.#next() : undefined;
+    if (!backend.write(frames)) this.reader.hold();
+    if (last && (this.#replied || !this.relay.active)) this.#done();
+  }
+
+  #onInfile(): void {
+    this.reader.infile((frames, last) => {
+      if (this.#backend?.write(frames) === false) this.reader.hold();
+      if (last) this.relay.infileSent();
+    });
+  }
+
+  /** No backend could be had, or not one that fits: the command has not run, the session lives on. */
+  #refuse(error: CoreError): void {
+    this.#waiting = undefined;
+    this.#drop("unprepared");
+    this.#host.problem(error);
+    const packet = errorFor(error);
+    if (!this.#whole) return this.#fail(packet);
+    this.answer(errorAnswer(packet));
+    this.reader.release();
+  }
+
+  // The backend.
+
+  onBackendDrain(): void {
+    this.reader.release();
+    if (this.reader.held <= high) this.#socket.resume();
+  }
+
+  onBackendLost(error: CoreError): void {
+    if (this.#backend === undefined) return;
+    const waits = this.#command >= 0 && !this.#replied;
+    this.#drop("lost");
+    this.#host.problem(error);
+    // Who waits for nothing sees what a client of the server sees: a closed connection.
+    if (waits) this.#fail(errorFor(error));
+    else this.close();
+  }
+
+  #onOk(ok: OkPacket): void {
+    const query = this.#query;
+    this.track.ok(ok, query?.statement, query?.text, this.#host.graph);
+    if (this.#command === COM.SET_OPTION || ok.warnings > 0) this.#reading = undefined;
+  }
+
+  #onErr(err: ErrPacket): void {
+    this.#error = err.code;
+    this.#reading = undefined;
+    this.track.soil("opaque");
+  }
+
+  /** The reply has been relayed whole. */
+  onReplied(): void {
+    this.#replied = true;
+    // A server may answer a command before it has read it whole.
+    if (this.#whole) this.#done();
+  }
+
+  #done(): void {
+    const query = this.#query;
+    const { track } = this;
+    const reading = this.#reading;
+    this.#reading = undefined;
+    if (reading !== undefined && track.dirty === undefined) {
+      this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reading.bytes);
+    }
+    if (query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
+    this.#host.executed(this, {
+      command: this.#command,
+      sql: query?.sql ?? this.#prepared.sqlOf(this.#command, this.#statementId),
+      mode: track.mode,
+      schema: track.schema,
+      ms: this.#host.now() - this.#started,
+      rows: this.relay.rows,
+      bytes: this.relay.bytes,
+      error: this.#error,
+    });
+    if (!this.#gone) return this.#next();
+    this.#command = -1;
+    if (this.#abandoned !== undefined) {
+      clearTimeout(this.#abandoned);
+      this.#giveBack();
+    }
+  }
+
+  #giveBack(): void {
+    const backend = this.#backend;
+    if (backend === undefined) return;
+    this.#backend = undefined;
+    const { track } = this;
+    backend.reclaim();
+    backend.state = {
+      settings: track.settings,
+      dirty: this.#ran ? track.dirty : undefined,
+      schema: track.schema,
+      multiStatements: track.multiStatements,
+      used: this.#ran || backend.state.used,
+    };
+    if (track.dirty !== undefined) this.#host.pinned(track.dirty);
+    this.#host.release(backend);
+  }
+
+  #drop(reason: string): void {
+    const backend = this.#backend;
+    if (backend === undefined) return;
+    this.#backend = undefined;
+    backend.reclaim();
+    this.#host.discard(backend, reason);
+  }
+
+  /** Takes a backend that was prepared for its new user; see {@linkcode renew}. */
+  adopt(backend: Backend): void {
+    this.#backend = backend;
+    backend.lend(this);
+  }
+
+  /** A secret may come over this connection as it is. */
+  get secure(): boolean {
+    return this.#socket.secure;
+  }
+
+  /** Where the client is, as a server says it. */
+  get peer(): string {
+    return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
+  }
+
+  /** The next packet of a dialogue, which is no command. */
+  packet(): Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
+    return new Promise((resolve) =>
+      this.reader.takePackets((payload, seq) => {
+        resolve({ payload: payload.slice(), seq });
+        return false;
+      })
+    );
+  }
+
+  /** The dialogue of COM_CHANGE_USER is over. */
+  changed(): void {
+    this.#next();
+  }
+
+  /** Writes packets that are no reply: a dialogue. */
+  say(bytes: Uint8Array): void {
+    if (!this.#gone) this.#socket.write(bytes);
+  }
+
+  /** Leaves everything behind, as COM_CHANGE_USER does: what follows is a new session on the same connection. */
+  renew(user: string, track: Track): void {
+    this.#giveBack();
+    this.user = user;
+    this.track = track;
+    this.#ran = false;
+    this.#prepared.clear();
+  }
+}
+
+function statementId(frames: Uint8Array): number {
+  if (frames.byteLength < 9) return -1;
+  return (frames[5]! | frames[6]! << 8 | frames[7]! << 16 | frames[8]! << 24) >>> 0;
+}
+
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}

@@ -1,0 +1,93 @@
+/**
+ * A server process that tests start, kill, freeze and start again.
+ *
+ * @module
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { connect } from "node:net";
+import { waitFor, within } from "./wait.ts";
+
+export interface DaemonOptions {
+  /** As the errors shall call it. */
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** The loopback port on which it says the first word once it can take a login. */
+  readonly port: number;
+}
+
+export class Daemon {
+  readonly #options: DaemonOptions;
+  #child: ChildProcess | undefined;
+  #exited: Promise<void> = Promise.resolve();
+  #output = "";
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+  }
+
+  /** Of the running process; -1 when there is none. */
+  get pid(): number {
+    return this.#child?.pid ?? -1;
+  }
+
+  /** What it wrote so far, over all its lives (the last 100 kB). */
+  output(): string {
+    return this.#output;
+  }
+
+  /** Starts it and waits until it greets. */
+  async start(): Promise<void> {
+    const { name, program, args, port } = this.#options;
+    if (this.#child) throw new Error(`${name} runs already`);
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = child;
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on("data", (bytes: Uint8Array) => {
+        this.#output = (this.#output + new TextDecoder().decode(bytes)).slice(-100_000);
+      });
+    }
+    this.#exited = new Promise((done) =>
+      child.once("exit", () => {
+        if (this.#child === child) this.#child = undefined;
+        done();
+      })
+    );
+    try {
+      await waitFor(() => this.#child ? greets(port) : true, { what: `${name} to greet`, timeout: 60_000 });
+      if (!this.#child) throw new Error(`${name} ended at once`);
+    } catch (error) {
+      await this.end("SIGKILL");
+      throw new Error(`${(error as Error).message}\n--- output of ${program} ---\n${this.#output}`);
+    }
+  }
+
+  /** Ends it: SIGTERM, and SIGKILL when that takes more than 30 s; or SIGKILL at once. */
+  async end(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+    this.#child?.kill("SIGCONT");
+    this.#child?.kill(signal);
+    await within(30_000, `The end of ${this.#options.name}`, this.#exited).catch(() => this.#child?.kill("SIGKILL"));
+    await this.#exited;
+  }
+
+  /** SIGSTOP: the system still accepts connections for it, but nothing answers. */
+  freeze(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child?.kill("SIGCONT");
+  }
+}
+
+function greets(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    const settle = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("data", () => settle(true));
+    for (const event of ["error", "close"]) socket.once(event, () => settle(false));
+  });
+}
