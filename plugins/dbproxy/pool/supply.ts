@@ -158,7 +158,9 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     } finally {
       this.#tending = false;
     }
-    if (this.#stopping && this.slots.size + this.dials.size + this.seeking.size === 0) this.#owner.emptied();
+    if (!this.#stopping || this.slots.size + this.dials.size + this.seeking.size > 0) return;
+    this.#alarm.off();
+    this.#owner.emptied();
   }
 
   // What becomes of dials.
@@ -318,6 +320,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   /** A backend that holds no permit is for whoever seeks its kind longest. */
   #offer(slot: Slot<B>): void {
     const now = this.#clock.now();
+    if (slot.expiresAt <= now) return this.remove(slot, "lifetime");
     slot.idleSince = now;
     for (const request of this.seeking) {
       if (request.kind !== slot.backend.kind) continue;

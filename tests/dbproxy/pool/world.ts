@@ -142,6 +142,7 @@ export class World {
       score: (backend) => backend.score,
       kindOf: (want) => want,
       maxConnections: this.max,
+      dialRate: Infinity,
       clock,
       random: () => 0,
       onEvent: {
