@@ -82,7 +82,7 @@ export interface PoolOptions<B extends Pooled, W> {
   readonly checkTimeoutMs?: number;
   /** 1 s when absent. */
   readonly cleanTimeoutMs?: number;
-  /** Dials a second in the long run; 50 when absent. `maxConnections` may be opened at once. */
+  /** Dials a second in the long run; 50 when absent, `Infinity` for no bound. `maxConnections` may be opened at once. */
   readonly dialRate?: number;
   /** Failed dials in a row after which checkouts are refused at once; 10 when absent. */
   readonly breakerFailures?: number;

@@ -7,7 +7,7 @@ const probeEvery = 250;
 const shortProbe = 1_000;
 
 export interface PacerOptions {
-  /** Dials a second in the long run, and how many at once. */
+  /** Dials a second in the long run, `Infinity` for as many as are asked for; and how many at once. */
   readonly rate: number;
   readonly burst: number;
   /** Failures in a row, and ms of being unreachable, after which the breaker opens. */
@@ -55,9 +55,10 @@ export class Pacer {
   /** When a dial may start: at or before `now`, or later; Infinity when one that goes on must end first. */
   dialAt(now: number, dialing: number): number {
     if (this.#open || (this.#failures > 0 && dialing > 0)) return Infinity;
+    const { rate } = this.#options;
+    if (rate === Infinity) return this.#nextAt;
     this.#fill(now);
-    const tokenAt = this.#tokens >= 1 ? now : now + ((1 - this.#tokens) * 1_000) / this.#options.rate;
-    return Math.max(this.#nextAt, tokenAt);
+    return this.#tokens >= 1 ? this.#nextAt : Math.max(this.#nextAt, now + ((1 - this.#tokens) * 1_000) / rate);
   }
 
   /** A dial starts. */
@@ -90,7 +91,7 @@ export class Pacer {
     if (failure === "final") return this.succeeded();
     this.#lastError = error;
     // Dials that went on side by side fail as one.
-    if (startedAt >= this.#failedAt) {
+    if (startedAt > this.#failedAt) {
       this.#failures++;
       this.#failedAt = now;
       this.#wait = Math.min(longestWait, this.#wait === 0 ? shortestWait : 2 * this.#wait);

@@ -59,12 +59,22 @@ export class Slots<B extends Pooled> {
     slot.state = state;
   }
 
-  /** The idle one of this kind with the lowest finite score, of equals the last used. */
-  best<W>(kind: string, want: W, now: number, score: (backend: B, want: W) => number): Slot<B> | undefined {
+  /**
+   * Of the idle ones of this kind the one with the lowest finite score, of equals the last used; only those used
+   * later than `after`.
+   */
+  best<W>(
+    kind: string,
+    want: W,
+    now: number,
+    after: number,
+    score: (backend: B, want: W) => number,
+  ): Slot<B> | undefined {
     let best: Slot<B> | undefined;
     let lowest = Infinity;
     for (let i = this.#idle.length - 1; i >= 0 && lowest > 0; i--) {
       const slot = this.#idle[i]!;
+      if (slot.idleSince <= after) break;
       if (slot.backend.kind !== kind || slot.expiresAt <= now) continue;
       const points = score(slot.backend, want);
       if (points < lowest) {

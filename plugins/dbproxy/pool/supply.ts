@@ -78,10 +78,9 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     this.dials = new Dials(options, settings, this.#steps, this.pacer, this);
   }
 
-  /** The idle backend that suits best, if it has been idle so shortly that it needs no check. */
+  /** The idle backend that suits best, of those that were used so lately that they need no check. */
   fresh(kind: string, want: W, now: number): Slot<B> | undefined {
-    const slot = this.slots.best(kind, want, now, this.#options.score);
-    return slot !== undefined && now - slot.idleSince < this.#settings.checkAfterMs ? slot : undefined;
+    return this.slots.best(kind, want, now, now - this.#settings.checkAfterMs, this.#options.score);
   }
 
   seek(request: Request<B, W>): void {
@@ -159,7 +158,9 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     } finally {
       this.#tending = false;
     }
-    if (this.#stopping && this.slots.size + this.dials.size + this.seeking.size === 0) this.#owner.emptied();
+    if (!this.#stopping || this.slots.size + this.dials.size + this.seeking.size > 0) return;
+    this.#alarm.off();
+    this.#owner.emptied();
   }
 
   // What becomes of dials.
@@ -201,37 +202,43 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
 
   /** Gives every request that seeks an idle backend, or makes sure that one is on its way. */
   #serve(): void {
+    if (this.seeking.size === 0) return;
+    const near = this.#soonFree();
+    const dialing = new Map<string, number>();
     // With the breaker open, dials that still go on promise nothing.
-    const supply = this.#coming(!this.pacer.open);
+    if (!this.pacer.open) this.dials.count(dialing);
     for (const request of this.seeking) {
-      const coming = supply.get(request.kind) ?? 0;
-      if (coming > 0) supply.set(request.kind, coming - 1);
-      else if (!this.#takeIdle(request)) this.#open(request);
+      if (this.#takeFresh(request) || take(near, request.kind)) continue;
+      if (this.#checkIdle(request) || take(dialing, request.kind)) continue;
+      this.#open(request);
     }
   }
 
-  /** How many backends of each kind are about to be free. */
-  #coming(withDials: boolean): Map<string, number> {
-    const supply = new Map<string, number>();
-    if (withDials) this.dials.count(supply);
+  /** How many backends of each kind are being checked, or cleaned since a moment ago. */
+  #soonFree(): Map<string, number> {
+    const soon = new Map<string, number>();
     const now = this.#clock.now();
     for (const slot of this.slots.all()) {
       const since = this.#cleans.get(slot);
       if (slot.state !== "checking" && (since === undefined || since + cleanPatience <= now)) continue;
-      supply.set(slot.backend.kind, (supply.get(slot.backend.kind) ?? 0) + 1);
-      if (since !== undefined && this.seeking.size > 0) this.#alarm.by(since + cleanPatience);
+      soon.set(slot.backend.kind, (soon.get(slot.backend.kind) ?? 0) + 1);
+      if (since !== undefined) this.#alarm.by(since + cleanPatience);
     }
-    return supply;
+    return soon;
   }
 
-  /** Lends an idle backend, or begins to check it. */
-  #takeIdle(request: Request<B, W>): boolean {
+  #takeFresh(request: Request<B, W>): boolean {
     const now = this.#clock.now();
-    const slot = this.slots.best(request.kind, request.want, now, this.#options.score);
-    if (slot === undefined) return false;
-    if (now - slot.idleSince < this.#settings.checkAfterMs) this.#lend(slot, request, now);
-    else this.#check(slot);
-    return true;
+    const slot = this.fresh(request.kind, request.want, now);
+    if (slot !== undefined) this.#lend(slot, request, now);
+    return slot !== undefined;
+  }
+
+  /** Begins to check an idle backend that would suit. */
+  #checkIdle(request: Request<B, W>): boolean {
+    const slot = this.slots.best(request.kind, request.want, this.#clock.now(), -Infinity, this.#options.score);
+    if (slot !== undefined) this.#check(slot);
+    return slot !== undefined;
   }
 
   /** Opens a backend for the request, when it is time and there is room or room can be made. */
@@ -258,18 +265,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   #giveUpSurplus(): void {
     const crowded = this.slots.size + this.dials.size >= this.#settings.max && this.slots.idle.length === 0;
     if (!crowded && !this.#stopping) return;
-    const coming = this.#coming(true);
+    const coming = this.#soonFree();
+    this.dials.count(coming);
     let lacking = 0;
-    for (const { kind } of this.seeking) {
-      const left = coming.get(kind) ?? 0;
-      if (left > 0) coming.set(kind, left - 1);
-      else lacking++;
-    }
-    const surplus = ({ kind, purpose }: Dial<B, W>) => {
-      const left = coming.get(kind) ?? 0;
-      if (purpose !== "probe" && left > 0) coming.set(kind, left - 1);
-      return purpose === "probe" || left > 0;
-    };
+    for (const { kind } of this.seeking) if (!take(coming, kind)) lacking++;
+    const surplus = ({ kind, purpose }: Dial<B, W>) => purpose === "probe" || take(coming, kind);
     for (let n = this.#stopping ? Infinity : lacking; n > 0 && this.dials.giveUp(surplus); n--) this.#again = true;
   }
 
@@ -320,6 +320,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   /** A backend that holds no permit is for whoever seeks its kind longest. */
   #offer(slot: Slot<B>): void {
     const now = this.#clock.now();
+    if (slot.expiresAt <= now) return this.remove(slot, "lifetime");
     slot.idleSince = now;
     for (const request of this.seeking) {
       if (request.kind !== slot.backend.kind) continue;
@@ -401,4 +402,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     if (this.slots.size + this.dials.size <= this.#settings.min) return expiresAt;
     return Math.min(expiresAt, idleSince + this.#settings.idleTimeoutMs);
   }
+}
+
+/** Counts one of the kind down, if there is one. */
+function take(counts: Map<string, number>, kind: string): boolean {
+  const count = counts.get(kind) ?? 0;
+  if (count > 0) counts.set(kind, count - 1);
+  return count > 0;
 }
