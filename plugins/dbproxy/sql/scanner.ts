@@ -56,6 +56,8 @@ export class Scanner {
   #hintable = false;
   /** Whether the last token was a dot: what follows is a name whatever it looks like. */
   #dotted = false;
+  /** Where the token before ended. */
+  #before = 0;
 
   reset(sql: Uint8Array, mode: SqlMode): void {
     this.#sql = sql;
@@ -65,7 +67,7 @@ export class Scanner {
     this.#version = mode.version;
     this.#executable = this.#hintable = this.#dotted = this.versioned = this.high = false;
     this.kind = END;
-    this.start = this.end = this.word = this.code = 0;
+    this.start = this.end = this.word = this.code = this.#before = 0;
   }
 
   /** The next token's kind. After END and OPAQUE it stays where it is. */
@@ -74,7 +76,7 @@ export class Scanner {
     const length = sql.length;
     if (this.kind === OPAQUE) return OPAQUE;
     this.word = 0;
-    let at = this.end;
+    let at = this.#before = this.end;
     const hintable = this.#hintable;
     const dotted = this.#dotted;
     this.#hintable = this.#dotted = false;
@@ -143,6 +145,23 @@ export class Scanner {
     this.end = this.#sql.length;
     this.high = high;
     return this.kind = OPAQUE;
+  }
+
+  /**
+   * Behind an OPAQUE token that only is {@linkcode Scanner.high}: takes it and the letters around it as one name and goes on.
+   * Returns where the name starts and ends.
+   */
+  wholeWord(): readonly [start: number, end: number] {
+    const sql = this.#sql;
+    const wordly = (byte: number | undefined) => isWordByte(byte) || (byte ?? 0) >= 0x80;
+    let start = this.start;
+    let end = this.start;
+    while (start > this.#before && wordly(sql[start - 1])) start--;
+    while (wordly(sql[end])) end++;
+    this.start = start;
+    this.end = end;
+    this.kind = NAME;
+    return [start, end];
   }
 
   #line(at: number): number {
@@ -339,8 +358,6 @@ export class Scanner {
         break;
       case 0x5b: // [
       case 0x5d: // ]
-      case 0x7b: // {
-      case 0x7d: // }
         return this.#opaque(at, false);
     }
     this.#dotted = byte === DOT;

@@ -22,7 +22,7 @@ import type { Residue, SqlMode } from "./statement.ts";
 import { ACT, ACTS, CALL, CALLS, CONSTRUCT, FLAGS, PURE_ON_MARIADB, PURE_ON_MYSQL, SPACE, W } from "./vocabulary.ts";
 import { words } from "./words.ts";
 
-const OPEN = 0x28, CLOSE = 0x29, COMMA = 0x2c, DOT = 0x2e, COLON = 0x3a, SEMICOLON = 0x3b;
+const OPEN = 0x28, CLOSE = 0x29, COMMA = 0x2c, DOT = 0x2e, COLON = 0x3a, SEMICOLON = 0x3b, BRACE = 0x7b;
 const UTF8 = new TextDecoder();
 
 /** Variables that say what an earlier statement did. */
@@ -39,7 +39,7 @@ const TELLING_TABLES = new Set(
 );
 
 /** Where a walk is in relation to a list of tables, one for each open parenthesis. */
-const NOWHERE = 0, TABLE = 1, BEHIND_TABLE = 2;
+const NOWHERE = 0, TABLE = 1, BEHIND_TABLE = 2, CONDITION = 3;
 const DEPTH = 64;
 
 /** An identifier's text, quotes undone. */
@@ -117,10 +117,14 @@ export class Walk {
               if (places[depth] === TABLE) places[depth] = BEHIND_TABLE;
               break;
             case COMMA:
-              if (places[depth] === BEHIND_TABLE) places[depth] = TABLE;
+              if (places[depth]! >= BEHIND_TABLE) places[depth] = TABLE;
               break;
             case COLON:
               this.leave("user_variable");
+              break;
+            case BRACE:
+              // An ODBC escape: {d '...'}, {fn f()}, {call p()}.
+              this.#unknown();
               break;
           }
           break;
@@ -210,9 +214,11 @@ export class Walk {
         places[depth] = TABLE;
         return true;
       case ACT.TABLE_DONE:
-        if (places[depth] === TABLE) places[depth] = BEHIND_TABLE;
+        if (places[depth] !== NOWHERE) places[depth] = CONDITION;
         return true;
       case ACT.CLAUSE:
+        // Some of these words are no keywords in older servers.
+        if (places[depth] === TABLE && this.scanner.word !== W["select"]) this.#push(this.scanner.start);
         places[depth] = NOWHERE;
         return true;
       default:
