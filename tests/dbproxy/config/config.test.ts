@@ -210,7 +210,7 @@ describe("a wrong [db.mysql]", () => {
       "min_connections: expected at most max_connections, 20, got 21",
     ]);
     expect(await wrong(at, 'password_file = "x"')).toEqual([
-      "password_file: expected a url without a password beside it",
+      'password_file: expected a url without a password beside it, got "x"',
     ]);
     expect(await wrong(at, 'tls_cert = "x"')).toEqual([
       "tls_key: missing; expected the file of the private key of tls_cert",
