@@ -16,7 +16,7 @@ export interface Pool {
   readonly limit: number;
   readonly clients: Readonly<Record<string, number>>;
   readonly backends: Readonly<Record<string, number>>;
-  readonly oldestWaitMs: number;
+  readonly oldest_wait_ms: number;
 }
 
 interface Row {
@@ -46,7 +46,7 @@ export function drawDatabase({ pool, queries, perSecond }: View, width: number):
     Object.entries(counts).map(([state, count]) => `${count} ${state}`).join(", ");
   const open = Object.values(backends).reduce((sum, count) => sum + count, 0);
   const pace = perSecond === undefined ? "" : `, ${short(perSecond)} a second`;
-  const wait = pool.oldestWaitMs > 0 ? `, the first in line for ${time(pool.oldestWaitMs)}` : "";
+  const wait = pool.oldest_wait_ms > 0 ? `, the first in line for ${time(pool.oldest_wait_ms)}` : "";
   const version = pool.version === undefined ? "" : ` (${pool.version})`;
   return [
     `${pool.name}: ${pool.server}${version} is ${pool.up ? "up" : "DOWN"}`,

@@ -34,7 +34,11 @@ export function adminRoutes(app: Hono, report: DbReport): void {
       digests.reset();
       return { name, since: new Date(digests.since).toISOString() };
     }));
-  app.get("/-/db/pool", (c) => each(c, report, (db) => ({ name: db.name, ...db.pool() })));
+  app.get("/-/db/pool", (c) =>
+    each(c, report, (db) => {
+      const { oldestWaitMs, ...pool } = db.pool();
+      return { name: db.name, ...pool, oldest_wait_ms: oldestWaitMs };
+    }));
 }
 
 /** Answers with what `show` makes of each database, or of the one asked for. */

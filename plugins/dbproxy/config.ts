@@ -51,6 +51,8 @@ export interface DatabaseSettings {
   readonly listen: Extract<Place, { readonly kind: "tcp" }> | undefined;
   /** Absolute path. */
   readonly socket: string | undefined;
+  /** For `giveToGroup`. */
+  readonly socketGroup: string | undefined;
   readonly auth: "trust" | "users";
   /** As written: a password, or `*` and the digits of a hash. */
   readonly users: Readonly<Record<string, string>>;
@@ -219,6 +221,7 @@ function settingsOf(path: Path, written: DatabaseTable, options: DbSettingsOptio
     },
     listen: listen && { kind: "tcp", host: listen.host, port: listen.port },
     socket: socketPath(path, file(written.socket)),
+    socketGroup: written.socket_group,
     auth: written.auth,
     users: written.users,
     unknownUsers: written.unknown_users,
@@ -250,11 +253,11 @@ function passwordOf(path: Path, file: string | undefined, { baseDir, readFile = 
 
 const readText = (path: string): string => readFileSync(path, "utf8");
 
-/** The system's own limit (`sun_path`), which counts the whole path; a longer one would be cut. */
+/** The least of the systems' limits (`sun_path`), which counts the whole path; a longer one would be cut. */
 function socketPath(path: Path, socket: string | undefined): string | undefined {
-  if (socket === undefined || new TextEncoder().encode(socket).length <= 107) return socket;
+  if (socket === undefined || new TextEncoder().encode(socket).length <= 103) return socket;
   throw new CoreError(
     "CONFIG_INVALID",
-    `db.${keyName(path)}.socket: expected a path of at most 107 bytes, got ${socket}`,
+    `db.${keyName(path)}.socket: expected a path of at most 103 bytes, got ${socket}`,
   );
 }

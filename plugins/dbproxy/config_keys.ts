@@ -61,6 +61,7 @@ export interface DatabaseTable {
   readonly password_file?: string | undefined;
   readonly listen?: string | undefined;
   readonly socket?: string | undefined;
+  readonly socket_group?: string | undefined;
   readonly min_connections: number;
   readonly max_connections: number;
   readonly max_queue: number;
@@ -96,6 +97,9 @@ const keys = {
   ).optional().describe("Address where PHP finds the proxy. This, or socket, or both."),
   socket: z.string().min(1, "expected a path").optional().describe(
     "Path of the proxy's unix socket, mode 0660. Faster than TCP.",
+  ),
+  socket_group: z.string().min(1, "expected the name of a group").optional().describe(
+    "Group that may use the socket; when absent www-data, if the server is root and has it, else the server's own.",
   ),
   min_connections: z.int().min(0).default(2).describe("Connections to the server that are kept open."),
   max_connections: z.int().min(1).max(100_000).default(20).describe("Most connections to the server at once."),
@@ -151,6 +155,7 @@ function* contradictions(table: DatabaseTable, url: DatabaseUrl): Iterable<[keyo
       'expected where PHP finds the proxy: listen = "127.0.0.1:3306", or socket = "/run/fairlead/mysql.sock"',
     ];
   }
+  if (socket === undefined && table.socket_group !== undefined) yield ["socket_group", "expected a socket beside it"];
   const host = listen === undefined ? undefined : tcpAddress(listen)!.host;
   if (auth === "trust" && host !== undefined && !isLoopback(host)) {
     yield [

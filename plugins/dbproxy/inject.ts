@@ -30,7 +30,7 @@ export function injection(databases: readonly BoundDatabase[]): Injection {
     const way = wayTo(db);
     if (way.user === undefined) {
       warnings.push(
-        `PHP is told no user for database ${way.name}: db users has hashes only; write DB_USERNAME and DB_PASSWORD in [php.env]`,
+        `PHP is told no user for database ${way.name}: its users have hashes only; write DB_USERNAME and DB_PASSWORD in [php.env]`,
       );
     }
     if (i === 0) additions.push(...usual(way), ...defaultSockets(way));

@@ -51,6 +51,7 @@ describe("[db.mysql]", () => {
       clientTls: undefined,
       listen: { kind: "tcp", host: "127.0.0.1", port: 3306 },
       socket: undefined,
+      socketGroup: undefined,
       auth: "trust",
       users: {},
       unknownUsers: "refuse",
@@ -206,11 +207,12 @@ describe("a wrong [db.mysql]", () => {
     expect(await wrong(at, 'auth = "users"')).toEqual([
       'users: missing; expected NAME = "PASSWORD" for at least one user, or unknown_users = "relay"',
     ]);
+    expect(await wrong(at, 'socket_group = "x"')).toEqual(['socket_group: expected a socket beside it, got "x"']);
     expect(await wrong(at, "min_connections = 21")).toEqual([
       "min_connections: expected at most max_connections, 20, got 21",
     ]);
     expect(await wrong(at, 'password_file = "x"')).toEqual([
-      "password_file: expected a url without a password beside it",
+      'password_file: expected a url without a password beside it, got "x"',
     ]);
     expect(await wrong(at, 'tls_cert = "x"')).toEqual([
       "tls_key: missing; expected the file of the private key of tls_cert",
@@ -270,10 +272,10 @@ describe("a wrong [db.mysql]", () => {
     expect(failing(table({ password_file: "pw" }))).toBe(
       "CONFIG_SECRET: Cannot read /none/pw, named by db.mysql.password_file: no such file",
     );
-    expect(failing(table({ socket: "s".repeat(102) }))).toContain(
-      "CONFIG_INVALID: db.mysql.socket: expected a path of at most 107 bytes, got /none/sss",
+    expect(failing(table({ socket: "s".repeat(98) }))).toContain(
+      "CONFIG_INVALID: db.mysql.socket: expected a path of at most 103 bytes, got /none/sss",
     );
-    expect(failing(table({ socket: "s".repeat(101) }))).toBe(undefined);
+    expect(failing(table({ socket: "s".repeat(97) }))).toBe(undefined);
   });
 });
 
