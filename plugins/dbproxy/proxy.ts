@@ -16,6 +16,7 @@ import type { Clock } from "./pool/options.ts";
 import { Recorder } from "./recorder.ts";
 import { type FrontOptions, type Relayed, welcome } from "./session/front.ts";
 import { relayLogin } from "./session/relay_login.ts";
+import { giveToGroup } from "./socket_group.ts";
 import type { DatabaseReport, PoolReport } from "./stats/report.ts";
 import type { DbCounts } from "./stats/metrics.ts";
 import { Upstream } from "./upstream.ts";
@@ -84,7 +85,9 @@ export class MysqlProxy implements DatabaseReport {
       tlsRequired: tls?.mode === "required",
       timeoutMs: loginTimeout,
       meet: () => this.#upstream.meet(),
-      relay: settings.unknownUsers === "relay" ? (talk, login) => this.#relay(talk, login) : undefined,
+      relay: settings.unknownUsers === "relay" ? (...login) => this.#relay(...login) : undefined,
+      turnedAway: (client, error) =>
+        parts.log("debug", "a database client was not let in", { db: settings.name, client: client.remoteAddress, error }),
       authFailed: (plugin) => parts.counts.authFailed(plugin),
     };
   }
@@ -106,6 +109,7 @@ export class MysqlProxy implements DatabaseReport {
     if (socket !== undefined) places.push({ kind: "unix", path: socket });
     for (const place of places) {
       this.#listening.push(await listen(place, { mode: 0o660, backlog: 4096 }, (client) => this.#accept(client)));
+      if (place.kind === "unix") giveToGroup(place.path, this.#settings.socketGroup);
     }
     this.#upstream.meet().catch(() => {});
     return this.#listening.map((bound) => bound.place);
@@ -117,13 +121,13 @@ export class MysqlProxy implements DatabaseReport {
   }
 
   /** A connection of its own for a user whom only the server knows. There may be as many as pooled ones, beside them. */
-  async #relay(talk: Conversation, login: Login): Promise<Relayed> {
+  async #relay(talk: Conversation, login: Login, nonce: Uint8Array): Promise<Relayed> {
     if (this.#dedicated >= this.#settings.maxConnections) throw new Refused(tooManyConnections());
     this.#dedicated++;
     try {
       const schema = (login.capabilities & CAP.CONNECT_WITH_DB) === 0 ? undefined : login.database;
       const flags = login.capabilities & (kindFlags | CAP.MULTI_STATEMENTS);
-      const logged = await relayLogin(talk, login, this.#account, { flags, charset: login.charset, schema });
+      const logged = await relayLogin(talk, login, this.#account, { flags, charset: login.charset, schema }, nonce);
       const backend = new Backend(logged, {
         kind: kindOf(flags, schema),
         facts: this.#upstream.facts,

@@ -116,7 +116,7 @@ export class Recorder implements UpstreamEvents {
 }
 
 function closeReason(reason: string): CloseReason {
-  if (reason in closes) return closes[reason]!;
+  if (Object.hasOwn(closes, reason)) return closes[reason]!;
   return (closeReasons as readonly string[]).includes(reason) ? reason as CloseReason : "error";
 }
 

@@ -73,7 +73,11 @@ export class Upstream implements SessionHost, BackendOwner {
     const { clock } = options;
     this.now = () => clock.now();
     this.schemas = new SchemaMemory(this.now);
-    this.#roots = new SettingsGraph({ replayable: (name) => isReplayable(name, this.#facts?.server ?? "mysql") });
+    this.#roots = new SettingsGraph({
+      replayable: (name) => isReplayable(name, this.#facts?.server ?? "mysql"),
+      now: this.now,
+      globalsKeep: staleAfter,
+    });
     this.graph = options.learn && options.strategy !== "never" ? this.#roots : undefined;
     this.#pool = new Pool<Backend, Want>({
       gate: options.gate,

@@ -5,12 +5,13 @@ import { type Collected, ReplyCollector } from "../reply/collector.ts";
 import type { ReplyRelay } from "../reply/relay.ts";
 import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
+import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { frame } from "../wire/frame.ts";
 import type { ErrPacket } from "../wire/packets.ts";
 import type { LoggedIn } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
-import { encodeStep } from "./steps.ts";
+import { encodeStep, queryPayload } from "./steps.ts";
 
 /** Who works with a backend while it is lent. */
 export interface BackendUser {
@@ -41,6 +42,8 @@ export class Backend implements Pooled, SocketHandler {
   renewed: number;
   readonly #socket: ByteSocket;
   readonly #owner: BackendOwner;
+  /** Query attributes were negotiated. */
+  readonly #attributes: boolean;
   readonly #collector = new ReplyCollector();
   #user: BackendUser | undefined;
   #pending: ((error: CoreError) => void)[] = [];
@@ -56,6 +59,7 @@ export class Backend implements Pooled, SocketHandler {
     this.state = options.state;
     this.renewed = options.renewed;
     this.#owner = options.owner;
+    this.#attributes = (login.capabilities & CAP.QUERY_ATTRIBUTES) !== 0;
     this.#socket = login.socket;
     this.#socket.handler = this;
     if (login.leftover.byteLength > 0) this.onData(login.leftover);
@@ -134,7 +138,7 @@ export class Backend implements Pooled, SocketHandler {
         if (this.#lost !== undefined) return reject(this.#lost);
         this.#collector.expect(COM.QUERY, resolve);
         this.#pending.push(reject);
-        parts.push(frame(0, queryPayload(text)));
+        parts.push(frame(0, queryPayload(text, this.#attributes)));
       })
     ));
     this.#socket.write(concat(parts));
@@ -221,7 +225,7 @@ export class Backend implements Pooled, SocketHandler {
   /** Encodes a step and notes what is expected of it. */
   #expectStep(step: Step, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
     if (this.#lost !== undefined) failed(this.#lost);
-    const { command, payload } = encodeStep(step, this.facts);
+    const { command, payload } = encodeStep(step, this.facts, this.#attributes);
     this.#collector.expect(command, (reply) => {
       if (reply.err !== undefined) {
         const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
@@ -240,10 +244,6 @@ export class StepFailed extends CoreError {
     super("DB_STEP_FAILED", text);
     this.packet = packet;
   }
-}
-
-function queryPayload(text: string): Uint8Array {
-  return new TextEncoder().encode(`\x03${text}`);
 }
 
 function protocol(what: string): CoreError {

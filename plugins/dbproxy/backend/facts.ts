@@ -16,6 +16,8 @@ export interface ServerFacts {
   readonly collations: ReadonlyMap<number, Collation>;
   /** The SET that switches the trackers on. */
   readonly trackers: string;
+  /** Session variables whose changes the server reports, lower case. */
+  readonly reported: ReadonlySet<string>;
   /** Global values a new session starts with. */
   readonly sqlMode: string;
   readonly charset: string;
@@ -91,6 +93,7 @@ export function readFacts(greeting: Greeting, answers: readonly Collected[]): Se
     ),
     trackers: `session_track_system_variables='${names.join(",")}',session_track_schema=ON,` +
       "session_track_state_change=ON,session_track_transaction_info='STATE'",
+    reported: new Set(names),
     sqlMode: values.get("sql_mode") ?? "",
     charset: values.get("character_set_server") ?? "",
     initConnect: values.get("init_connect") ?? "",

@@ -47,8 +47,10 @@ export interface FrontOptions {
   /** Waits until the server is known. */
   meet(): Promise<void>;
   /** Logs in a user the proxy does not know, at the server itself; undefined when such users are refused. */
-  readonly relay?: ((talk: Conversation, login: Login) => Promise<Relayed>) | undefined;
+  readonly relay?: ((talk: Conversation, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
   authFailed(plugin: string): void;
+  /** A client was not let in. */
+  turnedAway(client: ByteSocket, error: CoreError): void;
 }
 
 /** A connection to the server for one client alone. */
@@ -83,7 +85,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
     if (options.tlsRequired && !talk.socket.secure) throw new Refused(insecureTransport());
     const capabilities = login.capabilities & greeting.capabilities;
     const known = options.auth === "trust" || options.users.has(login.user);
-    const relayed = known || options.relay === undefined ? undefined : await options.relay(talk, login);
+    const relayed = known || options.relay === undefined ? undefined : await options.relay(talk, login, greeting.nonce);
     let farewell: readonly Uint8Array[] = [];
     if (relayed === undefined) farewell = await authenticate(talk, login, greeting, options);
     const track = new Track(
@@ -109,6 +111,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
   } catch (cause) {
     clearTimeout(timer);
     if ((cause as CoreError).code === "DB_CLOSED") return talk.socket.destroy();
+    options.turnedAway(talk.socket, cause as CoreError);
     const packet = cause instanceof Refused ? cause.packet : errorFor(cause);
     // Before the greeting there is no SQLSTATE.
     talk.write(encodeErr(packet, talk.seq === 0));

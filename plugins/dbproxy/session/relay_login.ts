@@ -13,6 +13,7 @@ import type { Login } from "../wire/packets.ts";
  * passed on with its own nonce. A password in clear is only ever asked of a client whose connection is secure; where one
  * side is secure and the other is not, the proxy does the RSA of the side that needs it.
  *
+ * @param greeted the nonce of the proxy's own greeting
  * @throws ServerRefused with the server's own words; CoreError as {@linkcode openLogin}
  */
 export async function relayLogin(
@@ -20,6 +21,7 @@ export async function relayLogin(
   login: Login,
   account: Account,
   wish: LoginWish,
+  greeted: Uint8Array,
 ): Promise<LoggedIn> {
   const opened = await openLogin(account, wish);
   const { greeting, capabilities, talk: server } = opened;
@@ -61,7 +63,7 @@ export async function relayLogin(
         server.write(
           talk.socket.secure
             ? await encryptFor(server, nonce, await ask(said))
-            : await decryptFrom(talk, nonce, await ask(said)),
+            : await decryptFrom(talk, [nonce, greeted], await ask(said)),
         );
       } else server.write(await ask(said));
     }
@@ -81,7 +83,11 @@ async function encryptFor(server: Conversation, nonce: Uint8Array, clear: Uint8A
 }
 
 /** The client asks for a key: it gets ours, and the server the password over its secure connection. */
-async function decryptFrom(talk: Conversation, nonce: Uint8Array, asked: Uint8Array): Promise<Uint8Array> {
+async function decryptFrom(
+  talk: Conversation,
+  nonces: readonly Uint8Array[],
+  asked: Uint8Array,
+): Promise<Uint8Array> {
   let block = asked;
   if (asked.byteLength === 1 && asked[0] === 0x02) {
     const { publicPem } = rsaKeys();
@@ -91,7 +97,9 @@ async function decryptFrom(talk: Conversation, nonce: Uint8Array, asked: Uint8Ar
     talk.write(packet);
     block = await talk.read();
   }
-  const password = decryptPassword(block, nonce, rsaKeys());
+  // MariaDB's library mixes in the nonce of the greeting, whatever came after it.
+  let password: Uint8Array | undefined;
+  for (const nonce of nonces) password ??= decryptPassword(block, nonce, rsaKeys());
   if (password === undefined) throw new CoreError("DB_PROTOCOL", "The client's password could not be decrypted");
   const clear = new Uint8Array(password.byteLength + 1);
   clear.set(password);

@@ -285,14 +285,17 @@ export class Session implements SocketHandler, BackendUser {
         return this.answer(plainOk(track.status, this.capabilities));
       case "select": {
         if (host.mayRunMore(statement.tables)) track.soil("function");
-        if (statement.readsVariables === undefined || this.#tracks || track.dirty !== undefined) break;
+        const names = statement.readsVariables;
+        if (names === undefined || this.#tracks || track.dirty !== undefined) break;
+        // Others change behind the session's back (read_only, for one).
+        if (!names.every((name) => host.facts.reported.has(name))) break;
         const key = `${this.relayKey}${query.text}`;
         const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
         if (bytes !== undefined) {
           host.answered("read");
           return this.answer(bytes);
         }
-        this.#reading = new Reading(key, statement.readsVariables);
+        this.#reading = new Reading(key, names);
         break;
       }
       case "empty":

@@ -16,6 +16,10 @@ export interface GraphOptions {
   readonly maxNodes?: number;
   /** Whether a system variable (lower case) may be set again from a text; all that are known to be safe when absent. */
   readonly replayable?: (name: string) => boolean;
+  /** In ms; only differences count. */
+  readonly now?: () => number;
+  /** How long, in ms, a global setting that was read counts as unchanged; 0 when absent: it is never remembered. */
+  readonly globalsKeep?: number;
 }
 
 /** Longer texts and replies (bytes) are not worth remembering: what applications send to every session is short. */
@@ -35,6 +39,8 @@ const factsPerNode = 4;
 export class SettingsGraph {
   readonly #maxNodes: number;
   readonly #replayable: (name: string) => boolean;
+  readonly #now: () => number;
+  readonly #globalsKeep: number;
   readonly #roots = new Map<number, SettingsNode>();
   readonly #nodes = new Map<string, SettingsNode>();
   readonly #unreliable = new Set<string>();
@@ -44,6 +50,8 @@ export class SettingsGraph {
   constructor(options: GraphOptions = {}) {
     this.#maxNodes = options.maxNodes ?? 10_000;
     this.#replayable = options.replayable ?? (() => true);
+    this.#now = options.now ?? (() => 0);
+    this.#globalsKeep = options.globalsKeep ?? 0;
   }
 
   /** Nodes known, roots not counted. */
@@ -98,23 +106,30 @@ export class SettingsGraph {
 
   /** The server's reply to a text that only reads settings, where it is known to be the same now. */
   reading(from: Settings, text: string): Uint8Array | undefined {
-    return from instanceof SettingsNode ? from.readings.get(text) ?? undefined : undefined;
+    const known = from instanceof SettingsNode ? from.readings.get(text) : undefined;
+    return known != null && (known.until === Infinity || this.#now() < known.until) ? known.reply : undefined;
   }
 
   /**
-   * Takes note of the reply to a text that reads the variables `names`. Only what the session itself has set is remembered:
-   * the rest are the server's defaults, and those may be changed from elsewhere.
+   * Takes note of the reply to a text that reads the variables `names`. What the session has not set itself is the server's
+   * default of the moment, which can be changed from elsewhere: that is remembered for a short time only.
    */
   learnReading(from: Settings, text: string, names: readonly string[], reply: Uint8Array): void {
-    if (!this.#knows(from) || names.length === 0 || !names.every((name) => from.values.has(name))) return;
+    if (!this.#knows(from) || names.length === 0) return;
+    const lasting = names.every((name) => from.values.has(name));
+    if (!lasting && (this.#globalsKeep === 0 || !names.every(this.#replayable))) return;
+    const until = lasting ? Infinity : this.#now() + this.#globalsKeep;
     const known = from.readings.get(text);
-    if (known !== undefined) {
-      if (known !== null && !sameBytes(known, reply)) from.readings.set(text, null);
+    if (known === null) return;
+    if (known !== undefined && lasting) {
+      if (!sameBytes(known.reply, reply)) from.readings.set(text, null);
       return;
     }
-    if (reply.length > longestReply || !this.#hasRoom(text)) return;
-    from.readings.set(text, reply.slice());
-    this.#facts++;
+    if (known === undefined) {
+      if (reply.length > longestReply || !this.#hasRoom(text)) return;
+      this.#facts++;
+    }
+    from.readings.set(text, { reply: reply.slice(), until });
   }
 
   /** Begins anew: what was learned may no longer be so. */

@@ -20,6 +20,12 @@ export const charsetVariables: readonly string[] = [
   "collation_connection",
 ];
 
+/** A reply that only told settings, good until a moment of the graph's clock. */
+export interface Reading {
+  readonly reply: Uint8Array;
+  readonly until: number;
+}
+
 /** A node of a `SettingsGraph`. */
 export class SettingsNode implements Settings {
   readonly charset: number;
@@ -29,7 +35,7 @@ export class SettingsNode implements Settings {
   readonly era: object;
   readonly edges: Map<string, Transition> = new Map();
   /** Null for a text that was answered in two ways. */
-  readonly readings: Map<string, Uint8Array | null> = new Map();
+  readonly readings: Map<string, Reading | null> = new Map();
   #steps: readonly PathStep[];
   #path: readonly string[] | undefined;
   #effective: ReadonlyMap<string, string> | undefined;
