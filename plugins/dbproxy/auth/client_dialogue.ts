@@ -16,6 +16,8 @@ export interface ClientDialogueOptions {
   readonly nonce: Uint8Array;
   /** TLS or a unix socket: the password itself may be sent. */
   readonly secure: boolean;
+  /** TLS, which sha256_password wants to see before it takes the password itself; `secure` when absent. */
+  readonly encrypted?: boolean;
   /** The server's RSA key as PEM, when it is known beforehand: it is not asked for then. */
   readonly serverKey?: string;
   /** Whether the server may be asked for its RSA key over a plain connection. Default true, as PHP does. */
@@ -74,7 +76,7 @@ class Client implements ClientDialogue {
 
   /** The plugin's answer to its nonce. */
   #answer(): Uint8Array {
-    const { password, secure } = this.#options;
+    const { password, secure, encrypted = secure } = this.#options;
     this.#expects = "nothing";
     switch (this.#plugin) {
       case "mysql_native_password":
@@ -83,7 +85,8 @@ class Client implements ClientDialogue {
         this.#expects = "verdict";
         return sha2Answer(password, this.#sized(20));
       case "sha256_password":
-        if (secure || password === "") return clearAnswer(password);
+        // Not so over a unix socket.
+        if (encrypted || password === "") return clearAnswer(password);
         return this.#encrypted(sha256AskKey);
       case "client_ed25519":
         return ed25519Answer(password, this.#sized(32));

@@ -111,7 +111,8 @@ export async function logIn(place: Place, options: LoginOptions): Promise<LoginR
       const { sequence, socket } = packets;
       packets = new Packets(await startTlsClient(socket, { ...options.tls, timeoutMs: 5000 }), sequence);
     }
-    const dialogue: ClientDialogue = clientDialogue({ ...options, plugin, nonce, secure: packets.socket.secure });
+    const { secure, encrypted } = packets.socket;
+    const dialogue: ClientDialogue = clientDialogue({ ...options, plugin, nonce, secure, encrypted });
     const { plugin: used, auth } = dialogue.first();
     packets.write(Buffer.concat([
       head,
