@@ -197,7 +197,11 @@ const ok: fc.Arbitrary<Ok> = fc.record({
   insertId: fc.oneof(fc.constant(0), fc.nat(70_000), fc.bigInt(0x1000000n, 0xffffffffffffffffn)),
   status,
   warnings: fc.nat(65_535),
-  info: fc.oneof(fc.constant(""), fc.constant("Rows matched: 1  Changed: 1  Warnings: 0"), fc.string({ maxLength: 300 })),
+  info: fc.oneof(
+    fc.constant(""),
+    fc.constant("Rows matched: 1  Changed: 1  Warnings: 0"),
+    fc.string({ maxLength: 300 }),
+  ),
   trackers: fc.oneof(
     { weight: 2, arbitrary: fc.constant([]) },
     fc.array(fc.tuple(fc.nat(6), fc.oneof(bytes(20), bytes(400))), { minLength: 1, maxLength: 4 }),
