@@ -72,11 +72,6 @@ export class Pacer {
     return this.#probes++ % 4 === 3 ? connectTimeout : Math.min(shortProbe, connectTimeout);
   }
 
-  /** The probe that is due cannot be made now. */
-  postpone(now: number): void {
-    this.#probeAt = now + probeEvery;
-  }
-
   succeeded(): void {
     this.#failures = 0;
     this.#wait = 0;

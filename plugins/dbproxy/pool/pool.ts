@@ -74,10 +74,8 @@ export class Pool<B extends Pooled, W> {
     }
     const request = this.#request(kind, want, who, now);
     if (this.#draining) this.#turnAway(request, "draining");
-    else if (pacer.open) {
-      this.#supply.miss(kind, want);
-      this.#refuse(request, pacer.lastError!);
-    } else {
+    else if (pacer.open) this.#refuse(request, pacer.lastError!);
+    else {
       const verdict = this.#gate.enter(request);
       if (verdict === "queued") this.#queued.add(request);
       else if (verdict === "granted") this.#seek(request);

@@ -1,5 +1,6 @@
 import type { CoreError } from "../../../core/error.ts";
 import { Alarm } from "./alarm.ts";
+import { Care, type CareOwner } from "./care.ts";
 import { type Dial, type DialOwner, Dials } from "./dials.ts";
 import { poolTimeout } from "./errors.ts";
 import type { Clock, DialFailure, Pooled, PoolEvents, PoolOptions } from "./options.ts";
@@ -7,12 +8,8 @@ import { Pacer } from "./pacer.ts";
 import type { Request } from "./request.ts";
 import type { PoolSettings } from "./settings.ts";
 import { type Slot, Slots } from "./slots.ts";
-import { type Outcome, Steps } from "./steps.ts";
-
-/** A backend that is being cleaned for so long (ms) is no longer waited for instead of opening another. */
-const cleanPatience = 10;
-/** Waits (ms) before the minimum of connections is tried again when the server itself said no. */
-const warmWaits = { first: 1_000, longest: 30_000 };
+import { Steps } from "./steps.ts";
+import { Warmth } from "./warmth.ts";
 
 /** Who holds the permits. None of this may call back into the supply before it has changed its own state. */
 export interface SupplyOwner<B, W> {
@@ -38,7 +35,7 @@ export interface SupplyOwner<B, W> {
  * - everyone who seeks is covered by a check, a dial or a backend that is being cleaned, or waits for the time of the next
  *   dial, or for room that only users of backends of another kind can make.
  */
-export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
+export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B> {
   readonly slots: Slots<B> = new Slots();
   /** Requests that have a permit and no backend, in order of arrival. */
   readonly seeking: Set<Request<B, W>> = new Set();
@@ -51,15 +48,10 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   readonly #owner: SupplyOwner<B, W>;
   readonly #alarm: Alarm;
   readonly #steps = new Steps();
-  /** When each backend that is being cleaned began to be. */
-  readonly #cleans = new Map<Slot<B>, number>();
-  /** What the next connection that nobody asked for is opened for. */
-  #warm: W | undefined;
-  #warmAt = -Infinity;
-  #warmWait = 0;
-  /** What a probe is made for: what was last missed, or failed. */
-  #missing: { readonly kind: string; readonly want: W } | undefined;
-  #missed = false;
+  readonly #care: Care<B, W>;
+  readonly #warmth: Warmth<W>;
+  /** The last dial that failed: what a probe is made for. */
+  #failed: Dial<B, W> | undefined;
   #stopping = false;
   #tending = false;
   #again = false;
@@ -71,11 +63,12 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     this.#clock = options.clock;
     this.#events = options.onEvent ?? {};
     this.#owner = owner;
-    this.#warm = options.warm;
+    this.#warmth = new Warmth(options.warm);
     this.#alarm = new Alarm(options.clock, () => this.#wake());
     const { dialRate: rate, max: burst, breakerFailures: failures, breakerMs: ms } = settings;
     this.pacer = new Pacer({ rate, burst, failures, ms });
     this.dials = new Dials(options, settings, this.#steps, this.pacer, this);
+    this.#care = new Care(options, settings, this.slots, this.#steps, this);
   }
 
   /** The idle backend that suits best, of those that were used so lately that they need no check. */
@@ -86,42 +79,20 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   seek(request: Request<B, W>): void {
     this.seeking.add(request);
     this.#alarm.by(request.deadline);
-    if (this.#options.warm === undefined) this.#warm = request.want;
+    this.#warmth.saw(request.want);
     this.tend();
-  }
-
-  /** Nobody could wait for this while the breaker is open: the next probe is worth an idle backend of another kind. */
-  miss(kind: string, want: W): void {
-    this.#missing = { kind, want };
-    this.#missed = true;
   }
 
   /** A lent backend comes back to be cleaned. */
   clean(slot: Slot<B>): void {
-    const now = this.#clock.now();
-    if (slot.expiresAt <= now) return this.remove(slot, "lifetime");
-    let cleaned: Promise<boolean> | true;
-    try {
-      cleaned = this.#options.clean(slot.backend);
-    } catch {
-      return this.remove(slot, "clean_failed");
-    }
-    if (cleaned === true) return this.#returned(slot);
-    this.slots.become(slot, "cleaning");
-    this.#cleans.set(slot, now);
-    const going = cleaned;
-    this.#run(this.#settings.cleanTimeoutMs, () => going, (outcome) => {
-      if (!this.slots.has(slot)) return;
-      if (outcome.ok && outcome.value) this.#returned(slot);
-      else this.remove(slot, !outcome.ok && outcome.timedOut ? "clean_timeout" : "clean_failed");
-    });
+    if (slot.expiresAt <= this.#clock.now()) this.remove(slot, "lifetime");
+    else this.#care.clean(slot);
   }
 
   /** Closes a backend, whatever it is doing. */
   remove(slot: Slot<B>, reason: string): void {
     const permit = slot.state === "lent" || slot.state === "cleaning";
     if (!this.slots.delete(slot)) return;
-    this.#cleans.delete(slot);
     this.#close(slot.backend, reason);
     if (permit) this.#owner.permitBack();
     this.tend();
@@ -169,8 +140,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     const now = this.#clock.now();
     this.#events.dialed?.(now - dial.startedAt);
     this.#tellBreaker();
-    this.#warmWait = 0;
-    this.#warmAt = -Infinity;
+    this.#warmth.succeeded();
     const expiresAt = now + this.#settings.maxLifetimeMs * (0.9 + 0.1 * this.#options.random());
     const slot: Slot<B> = { backend, expiresAt, state: "free", idleSince: now, doom: undefined };
     this.slots.add(slot);
@@ -180,18 +150,34 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
 
   dialFailed(dial: Dial<B, W>, error: CoreError, failure: DialFailure): void {
     this.#events.dialFailed?.(error, failure);
-    this.#missing = dial;
+    this.#failed = dial;
     this.#tellBreaker();
-    if (dial.purpose === "warm" && failure !== "unreachable") {
-      this.#warmWait = Math.min(warmWaits.longest, Math.max(warmWaits.first, 2 * this.#warmWait));
-      this.#warmAt = this.#clock.now() + this.#warmWait;
-    }
+    if (dial.purpose === "warm" && failure !== "unreachable") this.#warmth.refused(this.#clock.now());
     if (failure === "final" && dial.request !== undefined) this.refuse(dial.request, error);
     this.tend();
   }
 
   late(backend: B): void {
     this.#close(backend, "late");
+  }
+
+  // What becomes of backends that are cleaned or checked.
+
+  cleaned(slot: Slot<B>): void {
+    this.slots.become(slot, "free");
+    this.#offer(slot);
+    this.#owner.permitBack();
+    if (this.seeking.size > 0 || this.#stopping) this.tend();
+  }
+
+  checked(slot: Slot<B>): void {
+    this.slots.become(slot, "free");
+    this.#offer(slot);
+    this.tend();
+  }
+
+  spoiled(slot: Slot<B>, reason: string): void {
+    this.remove(slot, reason);
   }
 
   wakeBy(at: number): void {
@@ -203,7 +189,8 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   /** Gives every request that seeks an idle backend, or makes sure that one is on its way. */
   #serve(): void {
     if (this.seeking.size === 0) return;
-    const near = this.#soonFree();
+    const near = new Map<string, number>();
+    this.#care.count(near);
     const dialing = new Map<string, number>();
     // With the breaker open, dials that still go on promise nothing.
     if (!this.pacer.open) this.dials.count(dialing);
@@ -212,19 +199,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
       if (this.#checkIdle(request) || take(dialing, request.kind)) continue;
       this.#open(request);
     }
-  }
-
-  /** How many backends of each kind are being checked, or cleaned since a moment ago. */
-  #soonFree(): Map<string, number> {
-    const soon = new Map<string, number>();
-    const now = this.#clock.now();
-    for (const slot of this.slots.all()) {
-      const since = this.#cleans.get(slot);
-      if (slot.state !== "checking" && (since === undefined || since + cleanPatience <= now)) continue;
-      soon.set(slot.backend.kind, (soon.get(slot.backend.kind) ?? 0) + 1);
-      if (since !== undefined) this.#alarm.by(since + cleanPatience);
-    }
-    return soon;
   }
 
   #takeFresh(request: Request<B, W>): boolean {
@@ -237,16 +211,13 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   /** Begins to check an idle backend that would suit. */
   #checkIdle(request: Request<B, W>): boolean {
     const slot = this.slots.best(request.kind, request.want, this.#clock.now(), -Infinity, this.#options.score);
-    if (slot !== undefined) this.#check(slot);
+    if (slot !== undefined) this.#care.check(slot);
     return slot !== undefined;
   }
 
   /** Opens a backend for the request, when it is time and there is room or room can be made. */
   #open(request: Request<B, W>): void {
-    if (this.pacer.open) {
-      this.miss(request.kind, request.want);
-      return this.refuse(request, this.pacer.lastError!);
-    }
+    if (this.pacer.open) return this.refuse(request, this.pacer.lastError!);
     const now = this.#clock.now();
     const at = this.pacer.dialAt(now, this.dials.size);
     if (at > now) this.#alarm.by(at);
@@ -265,7 +236,8 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
   #giveUpSurplus(): void {
     const crowded = this.slots.size + this.dials.size >= this.#settings.max && this.slots.idle.length === 0;
     if (!crowded && !this.#stopping) return;
-    const coming = this.#soonFree();
+    const coming = new Map<string, number>();
+    this.#care.count(coming);
     this.dials.count(coming);
     let lacking = 0;
     for (const { kind } of this.seeking) if (!take(coming, kind)) lacking++;
@@ -281,29 +253,25 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
 
   #keepMinimum(): void {
     const { min } = this.#settings;
-    if (this.#stopping || this.#warm === undefined || this.pacer.open) return;
+    const { want, at } = this.#warmth;
+    if (this.#stopping || want === undefined || this.pacer.open) return;
     const now = this.#clock.now();
     while (this.slots.size + this.dials.size < min) {
-      const at = Math.max(this.#warmAt, this.pacer.dialAt(now, this.dials.size));
-      if (at > now) return this.#alarm.by(at);
-      this.dials.start("warm", this.#options.kindOf(this.#warm), this.#warm);
+      const due = Math.max(at, this.pacer.dialAt(now, this.dials.size));
+      if (due > now) return this.#alarm.by(due);
+      this.dials.start("warm", this.#options.kindOf(want), want);
     }
   }
 
-  /** While the breaker is open, sees now and then whether the upstream is back. */
+  /**
+   * While the breaker is open, sees now and then whether the upstream is back. There is always room: the dial that failed has
+   * left its place, and no other has brought a backend since, or the breaker would be closed.
+   */
   #probe(): void {
-    const now = this.#clock.now();
     const { probeAt } = this.pacer;
-    if (this.#stopping || this.#missing === undefined) return;
-    if (probeAt > now) return this.#alarm.by(probeAt);
-    const room = this.#missed ? this.#makeRoom() : this.slots.size + this.dials.size < this.#settings.max;
-    if (room) {
-      this.#missed = false;
-      this.dials.start("probe", this.#missing.kind, this.#missing.want);
-    } else {
-      this.pacer.postpone(now);
-      this.#alarm.by(this.pacer.probeAt);
-    }
+    if (this.#stopping || this.#failed === undefined) return;
+    if (probeAt > this.#clock.now()) return this.#alarm.by(probeAt);
+    this.dials.start("probe", this.#failed.kind, this.#failed.want);
   }
 
   #lend(slot: Slot<B>, request: Request<B, W>, now: number): void {
@@ -328,44 +296,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W> {
     }
     this.slots.become(slot, "idle");
     this.#alarm.by(this.#reapAt(slot));
-  }
-
-  /** A clean backend is back, and gives up its permit. */
-  #returned(slot: Slot<B>): void {
-    this.#cleans.delete(slot);
-    this.slots.become(slot, "free");
-    this.#offer(slot);
-    this.#owner.permitBack();
-    if (this.seeking.size > 0 || this.#stopping) this.tend();
-  }
-
-  #check(slot: Slot<B>): void {
-    const { checkTimeoutMs } = this.#settings;
-    const startedAt = this.#clock.now();
-    this.slots.become(slot, "checking");
-    this.#run(checkTimeoutMs, () => this.#options.check(slot.backend), (outcome) => {
-      if (!this.slots.has(slot)) return;
-      if (outcome.ok && outcome.value) {
-        this.slots.become(slot, "free");
-        this.#offer(slot);
-        return this.tend();
-      }
-      const timedOut = !outcome.ok && outcome.timedOut;
-      this.remove(slot, timedOut ? "check_timeout" : "check_failed");
-      // Silence is the way of a whole network path: the others that were not heard of since are not waited for in turn.
-      if (timedOut) this.#removeSilent(startedAt);
-    });
-  }
-
-  #removeSilent(since: number): void {
-    const stale = this.slots.idle.filter((slot) => slot.idleSince + this.#settings.checkAfterMs <= since);
-    for (const slot of stale) this.remove(slot, "check_timeout");
-  }
-
-  #run<T>(ms: number, start: () => Promise<T>, done: (outcome: Outcome<T>) => void): void {
-    const deadline = this.#clock.now() + ms;
-    this.#steps.run(deadline, start, done);
-    this.#alarm.by(deadline);
   }
 
   #close(backend: B, reason: string): void {

@@ -22,7 +22,7 @@ describe("a checkout", () => {
   test("has the idle backend that suits best, and never one that cannot", async () => {
     const world = new World({ maxConnections: 3 });
     const clients = [await world.lend(), await world.lend(), await world.lend()];
-    const [far, near, never] = clients.map(({ backend }) => backend!);
+    const [near, far, never] = clients.map(({ backend }) => backend!);
     [far!.score, near!.score, never!.score] = [5, 1, Infinity];
     for (const client of clients) world.release(client);
     expect([world.ask().backend, world.ask().backend]).toEqual([near!, far!]);
@@ -115,6 +115,40 @@ describe("a checkout", () => {
     const late = await world.connect(world.dials[0]);
     expect(late.closed).toBe("late");
     expect((await world.connect()).client).toBe(b);
+  });
+});
+
+describe("a checkout while others seek", () => {
+  test("has the place of a backend of another kind the moment it comes back", async () => {
+    const world = new World({ maxConnections: 2 });
+    const [first, second] = [await world.lend("a"), await world.lend("a")];
+    world.release(first);
+    await world.advance(600);
+    world.ask("a").cancel();
+    const b = world.ask("b");
+    expect([b.waiting, world.checking.length, world.dialing.length]).toEqual([true, 1, 0]);
+    world.release(second);
+    expect([second.backend!.closed, world.dialing.length]).toEqual(["room", 1]);
+  });
+
+  test("has what is idle now rather than what is being checked", async () => {
+    const world = new World({ maxConnections: 3 });
+    const [first, second] = [await world.lend("a"), await world.lend("a")];
+    world.release(first);
+    await world.advance(600);
+    world.ask("a").cancel();
+    world.ask("b");
+    world.release(second);
+    expect(world.checking).toHaveLength(1);
+    expect(world.ask("a").backend).toBe(second.backend!);
+  });
+
+  test("never has one whose life is over, even before the timer says so", async () => {
+    const world = new World({ maxConnections: 2, maxLifetimeMs: 1_000, checkAfterMs: 10_000 });
+    const first = await world.lend();
+    world.release(first);
+    world.clock.time += 900;
+    expect(world.ask().waiting).toBe(true);
   });
 });
 
@@ -252,6 +286,26 @@ describe("an idle backend", () => {
   });
 });
 
+describe("a step", () => {
+  test("that ends after its backend was lost has no effect", async () => {
+    const world = new World({ maxConnections: 1 });
+    world.release(await world.lend());
+    await world.advance(600);
+    const asks = world.ask();
+    const { backend } = world.checks[0]!;
+    world.pool.lost(backend, "closed");
+    await world.checks[0]!.resolve(true);
+    expect([asks.waiting, backend.closed, world.dialing.length]).toEqual([true, "closed", 1]);
+    world.clean = false;
+    await world.connect();
+    world.release(asks);
+    world.pool.lost(asks.backend!, "closed");
+    expect(world.gate.used).toBe(0);
+    await world.cleans[0]!.resolve(true);
+    expect([world.pool.stats().idle, world.gate.used]).toEqual([0, 0]);
+  });
+});
+
 describe("a backend that comes back", () => {
   test("keeps its permit until it is clean", async () => {
     const world = new World({ maxConnections: 1 });
@@ -323,10 +377,11 @@ describe("when a connection cannot be opened", () => {
   });
 
   test("for good, it is not tried again for the one it was for", async () => {
-    const world = new World({ maxConnections: 2 });
+    const world = new World({ maxConnections: 2, breakerFailures: 1 });
     const [a, b] = [world.ask(), world.ask()];
     await world.dials[0]!.reject(denied);
     expect([a.error, b.waiting, world.dials.length]).toEqual([denied, true, 2]);
+    expect(world.pool.stats().breakerOpen).toBe(false);
     await world.connect();
     expect(b.waiting).toBe(false);
   });
@@ -378,18 +433,13 @@ describe("when a connection cannot be opened", () => {
     expect(world.ask().backend).toBe(first.backend!);
   });
 
-  test("a probe makes room at the cost of another kind only when somebody was refused for want of it", async () => {
-    const world = new World({ maxConnections: 1, breakerFailures: 1 });
-    const b = world.ask("b");
+  test("the breaker does not wait for dials that still go on", async () => {
+    const world = new World({ maxConnections: 2, breakerFailures: 1 });
+    const [a, b] = [world.ask(), world.ask()];
     await world.dialing[0]!.reject(unreachable);
-    expect(b.error).toBe(unreachable);
-    await world.advance(250);
-    const other = await world.connect();
-    expect(other.kind).toBe("b");
-    const a = world.ask("a");
-    expect(other.closed).toBe("room");
-    await world.dialing[0]!.reject(unreachable);
-    expect(a.error).toBe(unreachable);
+    expect([a.error, b.error, world.gate.used]).toEqual([unreachable, unreachable, 0]);
+    await world.connect();
+    expect(world.pool.stats()).toMatchObject({ breakerOpen: false, idle: 1 });
   });
 
   test("a silent address is unreachable, and what comes too late is closed", async () => {

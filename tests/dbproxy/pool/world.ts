@@ -191,11 +191,11 @@ export class World {
   }
 
   get checking(): Pending<boolean>[] {
-    return this.checks.filter((check) => !check.settled && check.backend.closed === undefined);
+    return this.checks.filter((check) => !check.settled);
   }
 
   get cleaning(): Pending<boolean>[] {
-    return this.cleans.filter((clean) => !clean.settled && clean.backend.closed === undefined);
+    return this.cleans.filter((clean) => !clean.settled);
   }
 
   /** A client with a backend of its own. */
@@ -238,7 +238,7 @@ export class World {
     const busy = new Set([...this.checking, ...this.cleaning].map(({ backend }) => backend));
     for (const { id, kind } of line.slice(0, seeking)) {
       const seekers = line.slice(0, seeking).filter((client) => client.kind === kind).length;
-      const soon = [...busy].filter((backend) => backend.kind === kind).length;
+      const soon = [...busy].filter((backend) => backend.kind === kind && this.open.has(backend)).length;
       const free = [...this.open].some((backend) =>
         backend.kind === kind && backend.client === undefined && !busy.has(backend) && backend.score < Infinity
       );

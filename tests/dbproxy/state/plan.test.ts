@@ -126,6 +126,13 @@ describe("a plan", () => {
     expect(texts(reach(45, 3), reach(8, 3))).toEqual([]);
   });
 
+  test("takes along what a text must be read after", () => {
+    const modes = ["SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = 'a\\b'"];
+    expect(texts(graph.root(45), reach(45, 5, 6))).toEqual(modes);
+    expect(texts(reach(45, 5), reach(45, 5, 6))).toEqual(modes.slice(1));
+    expect(texts(reach(45, 4), reach(45, 5, 6))).toEqual(modes);
+  });
+
   test("resets where something was set that the wanted session has not set", () => {
     expect(texts(reach(45, 0, 4), reach(45, 0))).toEqual(["reset", "names", "trackers", "SET NAMES utf8mb4"]);
     expect(texts(reach(45, 0), graph.root(45))).toEqual(["names"]);
