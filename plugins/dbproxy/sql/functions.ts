@@ -25,13 +25,13 @@ find_in_set first_value floor format found_rows from_base64 from_days from_unixt
 hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa insert instr is_free_lock is_ipv4 is_ipv4_compat is_ipv4_mapped
 is_ipv6 is_used_lock isnull json_array json_array_append json_array_insert json_arrayagg json_contains json_contains_path
 json_depth json_extract json_insert json_keys json_length json_merge json_merge_patch json_merge_preserve json_object
-json_objectagg json_overlaps json_pretty json_quote json_remove json_replace json_schema_valid json_search json_set
-json_table json_type json_unquote json_valid json_value lag last_day last_insert_id last_value lcase lead least left length
-ln load_file localtime localtimestamp locate log log10 log2 lower lpad ltrim make_set makedate maketime max md5
+json_objectagg json_overlaps json_pretty json_quote json_remove json_replace json_search json_set
+json_type json_unquote json_valid json_value lag last_day last_insert_id last_value lcase lead least left length
+ln load_file localtime localtimestamp locate log log10 log2 lower lpad ltrim make_set makedate maketime max
 microsecond mid min minute mod month monthname name_const now nth_value ntile nullif oct octet_length ord percent_rank
 period_add period_diff pi position pow power quarter quote radians rand random_bytes rank regexp_instr regexp_replace
 regexp_substr repeat replace reverse right round row_count row_number rpad rtrim schema sec_to_time second session_user
-sha sha1 sha2 sign sin sleep soundex space sqrt std stddev stddev_pop stddev_samp str_to_date strcmp subdate substr
+sha2 sign sin sleep soundex space sqrt std stddev stddev_pop stddev_samp str_to_date strcmp subdate substr
 substring substring_index subtime sum sysdate system_user tan time time_format time_to_sec timediff timestamp timestampadd
 timestampdiff to_base64 to_days to_seconds trim truncate ucase uncompress uncompressed_length unhex unix_timestamp
 updatexml upper user utc_date utc_time utc_timestamp uuid uuid_short values var_pop var_samp variance version week weekday
@@ -44,12 +44,12 @@ st_intersection st_intersects st_isclosed st_isempty st_issimple st_length st_li
 st_linestringfromtext st_linestringfromwkb st_numgeometries st_numinteriorrings st_numpoints st_overlaps st_pointfromtext
 st_pointfromwkb st_pointn st_polyfromtext st_polyfromwkb st_polygonfromtext st_polygonfromwkb st_srid st_startpoint
 st_symdifference st_touches st_union st_within st_x st_y
-geometrycollection linestring mbrcontains mbrdisjoint mbrequals mbrintersects mbroverlaps mbrtouches mbrwithin
-multilinestring multipoint multipolygon point polygon
+mbrcontains mbrdisjoint mbrequals mbrintersects mbroverlaps mbrtouches mbrwithin
 `;
 
 /** Of MySQL alone. */
 export const PURE_MYSQL = `
+json_schema_valid json_table geometrycollection linestring multilinestring multipoint multipolygon point polygon
 any_value bin_to_uuid etag format_bytes format_pico_time geomcollection grouping gtid_subset gtid_subtract icu_version
 is_uuid json_schema_validation_report json_storage_free json_storage_size mbrcoveredby mbrcovers ps_current_thread_id
 ps_thread_id regexp_like roles_graphml st_frechetdistance st_geohash st_hausdorffdistance st_isvalid st_latfromgeohash
@@ -61,8 +61,15 @@ st_validate statement_digest statement_digest_text string_to_vector to_vector uu
 from_vector validate_password_strength st_collect
 `;
 
-/** Of MariaDB alone. */
+/** Of MySQL before 9, where a component took their place: without it they are names like any other. */
+export const PURE_MYSQL_8 = "md5 sha sha1";
+
+/**
+ * Of MariaDB alone. Its geometry constructors and JSON_TABLE are missing: with other arguments than theirs the same names
+ * call stored functions.
+ */
 export const PURE_MARIADB = `
+md5 sha sha1
 add_months area asbinary astext aswkb aswkt boundary buffer centroid chr column_add column_check column_create column_delete
 column_exists column_get column_json column_list concat_operator_oracle contains convexhull crc32c crosses decode
 decode_histogram decode_oracle des_decrypt des_encrypt dimension disjoint encode encrypt endpoint envelope equals
@@ -94,7 +101,13 @@ first_value last_value nth_value median percentile_cont percentile_disc date_for
  */
 export const CONSTRUCTS = `
 in exists as over on and or xor not using where having by select distinct distinctrow all any some from join union except
-intersect when then else case between like regexp rlike div interval binary key index partition limit escape against match
-lateral of row table end straight_join is return values char varchar nchar decimal numeric dec float double real datetime
-time timestamp bit signed unsigned columns force use ignore with system_time
+intersect when then else case between like regexp rlike div interval binary key index partition limit match
+row table end straight_join is return values char varchar nchar decimal numeric dec float double real datetime
+time timestamp bit signed unsigned force use ignore with
 `;
+
+/** Such of MySQL alone: MariaDB calls stored functions of these names. */
+export const CONSTRUCTS_MYSQL = "escape against lateral of columns";
+
+/** Such only behind a parenthesis, a literal or a variable, where no call can stand (`MATCH (a) AGAINST (...)`). */
+export const BEHIND_OPERAND = "escape against";

@@ -10,7 +10,7 @@
  */
 import { CLASS, DIGIT, HIGH, isDigit, isHexDigit, isWordByte, LOWER, OPERATOR, QUOTE, SPACE, WORD } from "./chars.ts";
 import type { SqlMode } from "./statement.ts";
-import { HASH_START, wordAt, words } from "./words.ts";
+import { HASH_START, MAX_WORDS, wordAt, words } from "./words.ts";
 
 export const END = 0;
 /** An unquoted identifier or keyword; {@linkcode Scanner.word} is its number. */
@@ -29,7 +29,8 @@ export const SYSTEM_VARIABLE = 7;
 export const HINT = 8;
 export const OPAQUE = 9;
 
-const HINTABLE = new Set(words("select insert replace update delete"));
+const hintable = new Uint8Array(MAX_WORDS);
+for (const id of words("select insert replace update delete")) hintable[id] = 1;
 
 const LF = 0x0a, BANG = 0x21, DOUBLE = 0x22, HASH = 0x23, DOLLAR = 0x24, SINGLE = 0x27, STAR = 0x2a, PLUS = 0x2b;
 const MINUS = 0x2d, DOT = 0x2e, SLASH = 0x2f, COLON = 0x3a, LESS = 0x3c, EQUAL = 0x3d, GREATER = 0x3e, AT = 0x40;
@@ -77,10 +78,10 @@ export class Scanner {
     if (this.kind === OPAQUE) return OPAQUE;
     this.word = 0;
     let at = this.#before = this.end;
-    const hintable = this.#hintable;
+    const mayHint = this.#hintable;
     const dotted = this.#dotted;
     this.#hintable = this.#dotted = false;
-    if (hintable && !this.#mariadb) {
+    if (mayHint && !this.#mariadb) {
       let look = at;
       while (look < length && CLASS[sql[look]!] === SPACE) look++;
       if (sql[look] === SLASH && sql[look + 1] === STAR && sql[look + 2] === PLUS) return this.#hint(look);
@@ -246,7 +247,7 @@ export class Scanner {
     this.start = at;
     this.end = end;
     this.word = wordAt(sql, at, end, hash);
-    this.#hintable = HINTABLE.has(this.word);
+    this.#hintable = hintable[this.word] === 1;
     return this.kind = NAME;
   }
 

@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { CONSTRUCTS, PURE_COMMON, PURE_MARIADB, PURE_MYSQL, SPACE_SENSITIVE } from "./functions.ts";
+import {
+  BEHIND_OPERAND,
+  CONSTRUCTS,
+  CONSTRUCTS_MYSQL,
+  PURE_COMMON,
+  PURE_MARIADB,
+  PURE_MYSQL,
+  PURE_MYSQL_8,
+  SPACE_SENSITIVE,
+} from "./functions.ts";
 import { MAX_WORDS, word, words } from "./words.ts";
 
 export const PURE_ON_MYSQL = 1;
@@ -12,6 +21,11 @@ export const PURE_ON_MARIADB = 2;
 export const CONSTRUCT = 4;
 /** A function only where its parenthesis follows at once. */
 export const SPACE = 8;
+export const PURE_ON_MYSQL_8 = 16;
+/** Like CONSTRUCT, on MySQL only. */
+export const CONSTRUCT_ON_MYSQL = 32;
+/** Like CONSTRUCT, behind an operand. */
+export const CONSTRUCT_BEHIND = 64;
 
 /** What a walk through a statement does at a word, wherever it stands. */
 export const ACT = {
@@ -48,6 +62,9 @@ add(flagsOf, PURE_MYSQL, PURE_ON_MYSQL);
 add(flagsOf, PURE_MARIADB, PURE_ON_MARIADB);
 add(flagsOf, SPACE_SENSITIVE, SPACE);
 add(flagsOf, CONSTRUCTS, CONSTRUCT);
+add(flagsOf, CONSTRUCTS_MYSQL, CONSTRUCT_ON_MYSQL);
+add(flagsOf, BEHIND_OPERAND, CONSTRUCT_BEHIND);
+add(flagsOf, PURE_MYSQL_8, PURE_ON_MYSQL_8);
 
 put(actOf, "into outfile dumpfile", ACT.INTO);
 put(actOf, "update delete", ACT.WRITES);

@@ -19,10 +19,24 @@ import {
   USER_VARIABLE,
 } from "./scanner.ts";
 import type { Residue, SqlMode } from "./statement.ts";
-import { ACT, ACTS, CALL, CALLS, CONSTRUCT, FLAGS, PURE_ON_MARIADB, PURE_ON_MYSQL, SPACE, W } from "./vocabulary.ts";
-import { words } from "./words.ts";
+import {
+  ACT,
+  ACTS,
+  CALL,
+  CALLS,
+  CONSTRUCT,
+  CONSTRUCT_BEHIND,
+  CONSTRUCT_ON_MYSQL,
+  FLAGS,
+  PURE_ON_MARIADB,
+  PURE_ON_MYSQL,
+  PURE_ON_MYSQL_8,
+  SPACE,
+} from "./vocabulary.ts";
+import { word as wordOf, words } from "./words.ts";
 
 const OPEN = 0x28, CLOSE = 0x29, COMMA = 0x2c, DOT = 0x2e, COLON = 0x3a, SEMICOLON = 0x3b, BRACE = 0x7b;
+const [FOR, SHARE, CONNECTION, VALUE, SELECT] = ["for", "share", "connection", "value", "select"].map(wordOf);
 const UTF8 = new TextDecoder();
 
 /** Variables that say what an earlier statement did. */
@@ -60,13 +74,16 @@ export class Walk {
 
   #sql: Uint8Array = new Uint8Array(0);
   #pure = 0;
+  #construct = 0;
   #ignoreSpace = false;
   readonly #places = new Uint8Array(DEPTH);
 
   reset(sql: Uint8Array, mode: SqlMode): void {
     this.scanner.reset(sql, mode);
     this.#sql = sql;
-    this.#pure = mode.server === "mariadb" ? PURE_ON_MARIADB : PURE_ON_MYSQL;
+    const mariadb = mode.server === "mariadb";
+    this.#pure = mariadb ? PURE_ON_MARIADB : mode.version < 90_000 ? PURE_ON_MYSQL | PURE_ON_MYSQL_8 : PURE_ON_MYSQL;
+    this.#construct = mariadb ? CONSTRUCT : CONSTRUCT | CONSTRUCT_ON_MYSQL;
     this.#ignoreSpace = mode.ignoreSpace;
   }
 
@@ -89,6 +106,8 @@ export class Walk {
     // The token before, and the one before that.
     let last = SYMBOL, lastCode = 0, lastWord = 0, lastEnd = -1;
     let dotted = false;
+    /** Whether the last token but one ends an operand. */
+    let behind = false;
     let system = false;
     for (let kind = scanner.kind; kind !== END; kind = scanner.next()) {
       const start = scanner.start;
@@ -104,7 +123,7 @@ export class Walk {
             case OPEN:
               if (reading) {
                 if (last === QUOTED) this.#unknown();
-                else if (last === NAME) this.#call(lastWord, dotted, lastEnd, start);
+                else if (last === NAME) this.#call(lastWord, dotted, behind, lastEnd, start);
               } else if (last === NAME) this.#callee(lastWord, start);
               if (++depth >= DEPTH) {
                 this.#blind();
@@ -138,8 +157,8 @@ export class Walk {
           if (!name && act !== 0) {
             if (this.#act(act, lastWord, places, depth)) break;
           } else if (act === ACT.SEQUENCE) this.leave("function");
-          if (last === NAME && lastWord === W["for"] && word === W["share"]) this.leave("lock");
-          if (last === NAME && lastWord === W["for"] && word === W["connection"]) this.leave("show");
+          if (last === NAME && lastWord === FOR && word === SHARE) this.leave("lock");
+          if (last === NAME && lastWord === FOR && word === CONNECTION) this.leave("show");
           if (reading && places[depth]! === TABLE) this.#table(places, depth, start);
           else if (reading && behindDot && places[depth] === BEHIND_TABLE) this.#push(start);
           break;
@@ -166,6 +185,7 @@ export class Walk {
           break;
       }
       dotted = behindDot;
+      behind = last === STRING || last === NUMBER || last === USER_VARIABLE || (last === SYMBOL && lastCode === CLOSE);
       last = kind;
       lastCode = code;
       lastWord = word;
@@ -192,10 +212,10 @@ export class Walk {
         this.leave("user_variable");
         return true;
       case ACT.WRITES:
-        this.leave(lastWord === W["for"] ? "lock" : "write");
+        this.leave(lastWord === FOR ? "lock" : "write");
         return true;
       case ACT.FOR:
-        if (lastWord === W["value"]) this.leave("function");
+        if (lastWord === VALUE) this.leave("function");
         return true;
       case ACT.LOCK:
         this.leave("lock");
@@ -218,7 +238,7 @@ export class Walk {
         return true;
       case ACT.CLAUSE:
         // Some of these words are no keywords in older servers.
-        if (places[depth] === TABLE && this.scanner.word !== W["select"]) this.#push(this.scanner.start);
+        if (places[depth] === TABLE && this.scanner.word !== SELECT) this.#push(this.scanner.start);
         places[depth] = NOWHERE;
         return true;
       default:
@@ -226,11 +246,11 @@ export class Walk {
     }
   }
 
-  #call(word: number, dotted: boolean, nameEnd: number, parenthesis: number): void {
+  #call(word: number, dotted: boolean, behind: boolean, nameEnd: number, parenthesis: number): void {
     const flags = FLAGS[word]!;
     if (dotted) return this.#unknown();
     if ((flags & this.#pure) === 0) {
-      if ((flags & CONSTRUCT) !== 0) return;
+      if ((flags & this.#construct) !== 0 || (behind && (flags & CONSTRUCT_BEHIND) !== 0)) return;
       if (CALLS[word] === CALL.LOCK) return this.leave("lock");
       return this.#unknown();
     }
