@@ -87,19 +87,19 @@ export interface DbTable {
   readonly mysql?: DatabaseTable | Readonly<Record<string, DatabaseTable>> | undefined;
 }
 
+/** Standard JSON Schema, by which the core knows a table's keys, is a contract beside Standard Schema. */
+const standard: StandardSchema<unknown, DbTable>["~standard"] & { readonly jsonSchema: unknown } = {
+  version: 1,
+  vendor: "fairlead",
+  validate: check,
+  jsonSchema: documented()["~standard"].jsonSchema,
+};
+
 /**
  * The schema of `[db]`. Its output has the shape of what was written, so that `fairlead check` can show each value where
  * it stands; which of the two forms holds is told by the tables below `[db.mysql]`.
  */
-export const dbTable: StandardSchema<unknown, DbTable> = {
-  "~standard": {
-    version: 1,
-    vendor: "fairlead",
-    validate: check,
-    // @ts-expect-error: Standard JSON Schema is a contract of its own, read by core/config/json_schema.ts
-    jsonSchema: documented()["~standard"].jsonSchema,
-  },
-};
+export const dbTable: StandardSchema<unknown, DbTable> = { "~standard": standard };
 
 /** What is known of the keys: those of one database, and below any other key the same again. */
 function documented(): z.ZodType {
