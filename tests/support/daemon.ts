@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect } from "node:net";
+import process from "node:process";
 import { waitFor, within } from "./wait.ts";
 
 export interface DaemonOptions {
@@ -54,7 +55,7 @@ export class Daemon {
       })
     );
     try {
-      await waitFor(() => this.#child ? greets(port) : true, { what: `${name} to greet`, timeout: 60_000 });
+      await waitFor(() => this.#child ? greets(port) : true, { what: `${name} to greet`, timeout: 120_000 });
       if (!this.#child) throw new Error(`${name} ended at once`);
     } catch (error) {
       await this.end("SIGKILL");
@@ -64,19 +65,24 @@ export class Daemon {
 
   /** Ends it: SIGTERM, and SIGKILL when that takes more than 30 s; or SIGKILL at once. */
   async end(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
-    this.#child?.kill("SIGCONT");
-    this.#child?.kill(signal);
-    await within(30_000, `The end of ${this.#options.name}`, this.#exited).catch(() => this.#child?.kill("SIGKILL"));
+    this.#signal("SIGCONT");
+    this.#signal(signal);
+    await within(30_000, `The end of ${this.#options.name}`, this.#exited).catch(() => this.#signal("SIGKILL"));
     await this.#exited;
   }
 
   /** SIGSTOP: the system still accepts connections for it, but nothing answers. */
   freeze(): void {
-    this.#child?.kill("SIGSTOP");
+    this.#signal("SIGSTOP");
   }
 
   thaw(): void {
-    this.#child?.kill("SIGCONT");
+    this.#signal("SIGCONT");
+  }
+
+  /** Not the child's own `kill`: on Deno that sends one signal only, whichever it was. */
+  #signal(name: NodeJS.Signals): void {
+    if (this.#child?.pid !== undefined) process.kill(this.#child.pid, name);
   }
 }
 

@@ -50,7 +50,7 @@ async function template(): Promise<string> {
     `--datadir=${name}/data`,
     `--init-file=${name}/init.sql`,
     "--innodb-redo-log-capacity=16M",
-    "--innodb-flush-method=O_DSYNC",
+    "--innodb-flush-method=nosync",
   );
   // Each server makes an id of its own.
   rmSync(join(part, "data/auto.cnf"), { force: true });
@@ -96,7 +96,8 @@ max_allowed_packet=128M
 innodb_buffer_pool_size=32M
 innodb_redo_log_capacity=16M
 innodb_flush_log_at_trx_commit=0
-sync_binlog=0
+performance_schema=off
+innodb_flush_method=nosync
 skip_log_bin
 ${tlsLines(seen)}${(options.options ?? []).join("\n")}
 `,

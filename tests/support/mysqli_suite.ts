@@ -41,7 +41,10 @@ export async function runSuite({ source, place, schema, tests }: SuiteOptions): 
     const folder = join(dir, "ext/mysqli/tests");
     const names = tests ?? suiteTests(source);
     const missing = names.filter((name) => !existsSync(join(folder, name)));
-    writeFileSync(join(dir, "list"), names.filter((name) => !missing.includes(name)).map((name) => `${join(folder, name)}\n`).join(""));
+    writeFileSync(
+      join(dir, "list"),
+      names.filter((name) => !missing.includes(name)).map((name) => `${join(folder, name)}\n`).join(""),
+    );
     const output = await run(dir, {
       TEST_PHP_EXECUTABLE: "/usr/bin/php",
       NO_INTERACTION: "1",
@@ -60,7 +63,9 @@ export async function runSuite({ source, place, schema, tests }: SuiteOptions): 
       const [outcome, path = ""] = line.split("\t");
       outcomes.set(path.split("/").at(-1)!, outcome as Outcome);
     }
-    if (outcomes.size < names.length) throw new Error(`run-tests.php told of ${outcomes.size} of ${names.length} tests:\n${output.slice(-2000)}`);
+    if (outcomes.size < names.length) {
+      throw new Error(`run-tests.php told of ${outcomes.size} of ${names.length} tests:\n${output.slice(-2000)}`);
+    }
     const diffs = new Map<string, string>();
     for (const name of outcomes.keys()) {
       const file = join(folder, name.replace(/phpt$/, "diff"));
@@ -74,7 +79,18 @@ export async function runSuite({ source, place, schema, tests }: SuiteOptions): 
 
 function run(dir: string, env: Record<string, string>): Promise<string> {
   return new Promise((resolve, reject) => {
-    const args = ["run-tests.php", "-q", "-g", "FAIL", "--set-timeout", "120", "-W", join(dir, "results"), "-r", join(dir, "list")];
+    const args = [
+      "run-tests.php",
+      "-q",
+      "-g",
+      "FAIL",
+      "--set-timeout",
+      "120",
+      "-W",
+      join(dir, "results"),
+      "-r",
+      join(dir, "list"),
+    ];
     const child = spawn("php", args, { cwd: dir, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (bytes) => output += String(bytes));

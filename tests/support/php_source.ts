@@ -6,7 +6,16 @@
  * @module
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -54,7 +63,9 @@ function cached(branch: string): PhpSource | undefined {
 function download(work: string, name: string): string {
   const sources = join(work, "src.sources");
   writeFileSync(sources, debSources());
-  for (const folder of ["state/lists/partial", "cache/archives/partial"]) mkdirSync(join(work, folder), { recursive: true });
+  for (const folder of ["state/lists/partial", "cache/archives/partial"]) {
+    mkdirSync(join(work, folder), { recursive: true });
+  }
   const settings = {
     "Dir::Etc::SourceList": sources,
     "Dir::Etc::SourceParts": "/dev/null",
@@ -89,7 +100,9 @@ function debSources(): string {
     .map((stanza) => stanza.replace(/^Types:.*$/m, "Types: deb-src"));
   const classic = ["/etc/apt/sources.list", ...files.filter((file) => file.endsWith(".list"))].filter(existsSync)
     .flatMap((file) => readFileSync(file, "utf8").split("\n"))
-    .map((line) => /^deb\s+(?:\[[^\]]*\]\s+)?(\S*debian\S*)\s+(\S+)\s+(.+)$/.exec(line)).filter((match) => match !== null)
+    .map((line) => /^deb\s+(?:\[[^\]]*\]\s+)?(\S*debian\S*)\s+(\S+)\s+(.+)$/.exec(line)).filter((match) =>
+      match !== null
+    )
     .map(([, uri, suite, components]) => `Types: deb-src\nURIs: ${uri}\nSuites: ${suite}\nComponents: ${components}\n`);
   const all = [...modern, ...classic];
   if (all.length === 0) throw new Error("no Debian mirror in apt's sources");
