@@ -101,7 +101,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       id,
       user: login.user,
       capabilities,
-      socket: compressedIf(talk.socket, capabilities, login.zstdLevel),
+      ...compressedIf(talk.socket, capabilities, login.zstdLevel),
       track,
       backend,
       changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
@@ -226,8 +226,14 @@ export function okPacket(status: number, capabilities: number): Uint8Array {
   return encodeOk({ affectedRows: 0, insertId: 0, status, warnings: 0, info: "", trackers: undefined }, capabilities);
 }
 
-function compressedIf(socket: ByteSocket, capabilities: number, level: number): ByteSocket {
-  if ((capabilities & CAP.COMPRESS) !== 0) return compressed(socket, "zlib");
-  if ((capabilities & CAP.ZSTD_COMPRESSION) !== 0) return compressed(socket, "zstd", level);
-  return socket;
+/** Wraps the connection in the compression that was negotiated, if any. */
+function compressedIf(
+  socket: ByteSocket,
+  capabilities: number,
+  level: number,
+): { readonly socket: ByteSocket; readonly restart?: () => void } {
+  const zlib = (capabilities & CAP.COMPRESS) !== 0;
+  if (!zlib && (capabilities & CAP.ZSTD_COMPRESSION) === 0) return { socket };
+  const wrapped = zlib ? compressed(socket, "zlib") : compressed(socket, "zstd", level);
+  return { socket: wrapped, restart: () => wrapped.restart() };
 }

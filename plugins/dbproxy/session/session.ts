@@ -40,6 +40,8 @@ export interface SessionOptions {
   readonly user: string;
   readonly capabilities: number;
   readonly socket: ByteSocket;
+  /** Tells a compressed connection that the next command may come. */
+  readonly restart?: (() => void) | undefined;
   readonly track: Track;
   /** A backend that was needed to log in. */
   readonly backend?: Backend | undefined;
@@ -60,6 +62,7 @@ export class Session implements SocketHandler, BackendUser {
   readonly #host: SessionHost;
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
+  readonly #restart: (() => void) | undefined;
   #backend: Backend | undefined;
   #checkout: Checkout | undefined;
   /** The client has left. */
@@ -87,6 +90,7 @@ export class Session implements SocketHandler, BackendUser {
     this.track = options.track;
     this.#socket = options.socket;
     this.#changeUser = options.changeUser;
+    this.#restart = options.restart;
     const { capabilities } = options;
     const client = {
       deprecateEof: (capabilities & CAP.DEPRECATE_EOF) !== 0,
@@ -189,6 +193,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#command = -1;
     this.#query = undefined;
     if (this.#gone) return;
+    this.#restart?.();
     this.reader.next();
     if (this.reader.held <= high) this.#socket.resume();
   }
