@@ -43,6 +43,13 @@ function masked(bytes: Uint8Array, unsure: readonly number[]): Uint8Array {
   return copy;
 }
 
+/** As `toEqual`, without its time for long ones. */
+function expectSame(got: Uint8Array, due: Uint8Array): void {
+  let at = 0;
+  while (at < due.length && got[at] === due[at]) at++;
+  if (at < due.length || got.length !== due.length) expect(got).toEqual(due);
+}
+
 /** Every OK that a reply holds, and its rows. */
 function contents(reply: Reply): { oks: Ok[]; rows: number } {
   if (reply.shape === "end" || reply.shape === "list") {
@@ -79,7 +86,7 @@ describe("a relayed reply", () => {
         expect(relay.active).toBe(false);
         expect(relay.whole).toBe(true);
         const whole = cuts[0]! >= from.length;
-        expect(masked(bytes(), whole ? [] : due.unsure)).toEqual(masked(due.bytes, whole ? [] : due.unsure));
+        expectSame(masked(bytes(), whole ? [] : due.unsure), masked(due.bytes, whole ? [] : due.unsure));
         expect(relay.bytes).toBe(due.bytes.length);
         const { oks: hoped, rows } = contents(reply);
         expect(relay.rows).toBe(rows);
@@ -96,7 +103,7 @@ describe("a relayed reply", () => {
         expect(prepared.length).toBe(reply.shape === "prepared" ? 1 : 0);
         if (whole && due.bytes.length <= 16_384) expect(written.length).toBe(1);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -118,7 +125,7 @@ describe("a relayed reply", () => {
           for (let used = 0; used < chunk.length;) {
             if (!relay.active) relay.begin(list[next++]!.command);
             const taken = relay.push(chunk.subarray(used));
-            expect(taken > 0).toBe(true);
+            if (taken === 0) throw new Error("Took nothing");
             used += taken;
           }
           at += chunk.length;
@@ -132,7 +139,7 @@ describe("a relayed reply", () => {
           return places;
         });
         const all = cuts[0]! > from.length ? [] : unsure;
-        expect(masked(bytes(), all)).toEqual(masked(concat(due.map((one) => one.bytes)), all));
+        expectSame(masked(bytes(), all), masked(concat(due.map((one) => one.bytes)), all));
       }),
       { numRuns: 100 },
     );
@@ -165,7 +172,7 @@ describe("bytes that make no sense", () => {
         for (const [at, value] of list) bytes[at % bytes.length] = value;
         checkSane(reply.command, mode, bytes, cuts);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -177,7 +184,7 @@ describe("bytes that make no sense", () => {
     for (let at = 0, i = 0; at < bytes.length; i++) {
       const chunk = bytes.slice(at, at + cuts[i % cuts.length]!);
       const used = relay.push(chunk);
-      expect(used >= 0 && used <= chunk.length).toBe(true);
+      if (!(used >= 0 && used <= chunk.length)) throw new Error(`Took ${used} bytes of ${chunk.length}`);
       at += chunk.length;
     }
     for (const part of written) out += part.length;
