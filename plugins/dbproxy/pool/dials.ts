@@ -57,11 +57,9 @@ export class Dials<B extends Pooled, W> {
     return this.#live.size;
   }
 
-  /** Adds to the counts by kind what may come of the dials; a probe promises nothing. */
+  /** Adds the dials to the counts by kind. */
   count(kinds: Map<string, number>): void {
-    for (const { kind, purpose } of this.#live) {
-      if (purpose !== "probe") kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    }
+    for (const { kind } of this.#live) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   }
 
   start(purpose: Purpose, kind: string, want: W, request?: Request<B, W>): void {

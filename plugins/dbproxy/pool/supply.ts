@@ -241,7 +241,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.dials.count(coming);
     let lacking = 0;
     for (const { kind } of this.seeking) if (!take(coming, kind)) lacking++;
-    const surplus = ({ kind, purpose }: Dial<B, W>) => purpose === "probe" || take(coming, kind);
+    const surplus = ({ kind }: Dial<B, W>) => take(coming, kind);
     for (let n = this.#stopping ? Infinity : lacking; n > 0 && this.dials.giveUp(surplus); n--) this.#again = true;
   }
 

@@ -142,7 +142,7 @@ describe("the pool", () => {
         await world.advance(10_000_000);
         expect(world.clock.live).toBe(0);
       }),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 

@@ -336,6 +336,13 @@ describe("a backend that comes back", () => {
     await world.advance(9_000);
     world.release(old);
     expect([old.backend!.closed, world.gate.used]).toEqual(["lifetime", 0]);
+    world.clean = false;
+    const aging = await world.lend();
+    await world.advance(8_500);
+    world.release(aging);
+    await world.advance(600);
+    await world.cleans[0]!.resolve(true);
+    expect([aging.backend!.closed, world.gate.used]).toEqual(["lifetime", 0]);
   });
 
   test("is closed when it is discarded, and its place is the next one's", async () => {

@@ -74,7 +74,7 @@ describe("a plan", () => {
         if (!from.dirty && !(fresh && from.used) && had === wants) expect(resets).toBe(0);
         if (from.dirty || (fresh && from.used)) expect(resets).toBe(1);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 600 },
     );
   });
 
