@@ -52,7 +52,11 @@ const HEADS: ReadonlyMap<number, readonly [Residue, boolean]> = new Map(
     ["backup", "lock", false],
     ["handler", "handler", false],
     ["commit rollback savepoint release xa", "transaction", false],
-    ["analyze optimize repair check checksum cache change binlog purge shutdown restart clone stop signal", "admin", false],
+    [
+      "analyze optimize repair check checksum cache change binlog purge shutdown restart clone stop signal",
+      "admin",
+      false,
+    ],
     ["help", "show", false],
     ["get", "user_variable", false],
     ["flush", "lock", true],
@@ -94,7 +98,9 @@ function onlySemicolons(sql: Uint8Array, at: number): boolean {
 
 /** A comment behind a semicolon has an OK of its own where multi-statements are on, so that nobody else can answer the text. */
 function commented(statement: Statement): Statement {
-  if (statement.kind === "select") return statement.readsVariables ? { ...statement, readsVariables: undefined } : statement;
+  if (statement.kind === "select") {
+    return statement.readsVariables ? { ...statement, readsVariables: undefined } : statement;
+  }
   if (statement.kind === "other") return statement;
   return { ...both(statement, EMPTY), schema: undefined };
 }
@@ -298,7 +304,9 @@ function variables(sql: Uint8Array, from: number, end: number, mode: SqlMode): r
       at();
       if (scanner.kind !== NAME && scanner.kind !== QUOTED && scanner.kind !== STRING) good = false;
       at();
-    } else if (scanner.kind === QUOTED || scanner.kind === STRING || (scanner.kind === NAME && !clause(scanner.word))) at();
+    } else if (scanner.kind === QUOTED || scanner.kind === STRING || (scanner.kind === NAME && !clause(scanner.word))) {
+      at();
+    }
   } while (good && scanner.kind === SYMBOL && scanner.code === COMMA);
   good &&= scanner.kind === END;
   // Back to where the statement ended.
