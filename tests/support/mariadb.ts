@@ -3,27 +3,18 @@
  *
  * @module
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { execFileSync } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import process from "node:process";
+import { type Certificates, makeCertificates } from "./certificates.ts";
+import { Daemon } from "./daemon.ts";
+import { type Database, type DatabaseOptions, tester } from "./database.ts";
 import { freePort } from "./ports.ts";
-import { waitFor, within } from "./wait.ts";
+import { RawClient } from "./raw_client.ts";
 
-export interface MariaDb {
-  readonly host: "127.0.0.1";
-  readonly port: number;
-  readonly socket: string;
-  /** A user with every privilege, from the loopback address and over the socket. */
-  readonly user: string;
-  readonly password: string;
-  readonly pid: number;
-  output(): string;
-  stop(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type MariaDb = Database;
 
 function find(...names: string[]): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
@@ -41,17 +32,19 @@ function mysqlUser(): { uid: number; gid: number } | undefined {
   return { uid: id("-u"), gid: id("-g") };
 }
 
-/** Starts a server with an empty data folder; `options` are more lines for its `[mysqld]`, such as `max_connections=20`. */
-export async function startMariaDb(options: readonly string[] = []): Promise<MariaDb> {
+/** Starts a server with an empty data folder. Plugins such as `auth_ed25519` are installed by a line of `init`. */
+export async function startMariaDb(options: DatabaseOptions = {}): Promise<MariaDb> {
   const program = find("mariadbd", "mysqld");
   const installer = find("mariadb-install-db", "mysql_install_db");
   if (!program || !installer) throw new Error("Cannot start MariaDB: install mariadb-server");
   const dir = mkdtempSync(join(tmpdir(), "fairlead-mariadb-"));
   const port = await freePort();
   const socket = join(dir, "s");
-  const [user, password] = ["tester", "tester-password"];
   const owner = mysqlUser();
-  if (owner) chownSync(dir, owner.uid, owner.gid);
+  const own = (path: string) => owner && chownSync(path, owner.uid, owner.gid);
+  own(dir);
+  const certificates = options.tls ? makeCertificates(dir) : undefined;
+  for (const name of readdirSync(dir)) own(join(dir, name));
   writeFileSync(
     join(dir, "my.cnf"),
     `[mysqld]
@@ -61,21 +54,24 @@ pid_file=${dir}/pid
 port=${port}
 bind_address=127.0.0.1
 skip_name_resolve
+local_infile=1
+max_allowed_packet=128M
 innodb_buffer_pool_size=32M
 innodb_log_file_size=16M
 innodb_flush_log_at_trx_commit=0
 innodb_flush_method=nosync
 aria_pagecache_buffer_size=8M
 performance_schema=off
-${owner ? "user=mysql\n" : ""}${options.join("\n")}
+${owner ? "user=mysql\n" : ""}${tlsLines(certificates)}${(options.options ?? []).join("\n")}
 `,
   );
   // One statement a line; privileges are off while the tables are made, until they are flushed.
-  const accounts = [`'${user}'@'127.0.0.1'`, `'${user}'@'localhost'`];
+  const accounts = [`'${tester.user}'@'127.0.0.1'`, `'${tester.user}'@'localhost'`];
   const statements = [
     "FLUSH PRIVILEGES",
-    ...accounts.map((account) => `CREATE USER ${account} IDENTIFIED BY '${password}'`),
+    ...accounts.map((account) => `CREATE USER ${account} IDENTIFIED BY '${tester.password}'`),
     ...accounts.map((account) => `GRANT ALL ON *.* TO ${account} WITH GRANT OPTION`),
+    "CREATE DATABASE test",
   ];
   writeFileSync(join(dir, "init.sql"), statements.map((statement) => `${statement};\n`).join(""));
   execFileSync(installer, [
@@ -84,59 +80,61 @@ ${owner ? "user=mysql\n" : ""}${options.join("\n")}
     "--skip-test-db",
     `--extra-file=${dir}/init.sql`,
   ], { stdio: "pipe" });
+  const daemon = new Daemon({ name: "MariaDB", program, args: [`--defaults-file=${dir}/my.cnf`], port });
+  return await serve({ kind: "mariadb", daemon, port, socket, certificates, init: options.init, dir });
+}
 
-  const child: ChildProcess = spawn(program, [`--defaults-file=${dir}/my.cnf`], { stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout!, child.stderr!]) {
-    stream.on("data", (bytes: Uint8Array) => output = (output + new TextDecoder().decode(bytes)).slice(-100_000));
-  }
-  let ended = false;
-  const exited = new Promise<void>((done) =>
-    child.once("exit", () => {
-      ended = true;
-      done();
-    })
-  );
+/** The lines of `[mysqld]` for a certificate. */
+export function tlsLines(certificates: Certificates | undefined): string {
+  return certificates ? `ssl_ca=${certificates.ca}\nssl_cert=${certificates.cert}\nssl_key=${certificates.key}\n` : "";
+}
+
+export interface Serving {
+  readonly kind: Database["kind"];
+  readonly daemon: Daemon;
+  readonly port: number;
+  readonly socket: string;
+  readonly certificates: Certificates | undefined;
+  readonly init: readonly string[] | undefined;
+  /** Its folder, removed in the end. */
+  readonly dir: string;
+}
+
+/** Starts a server whose folder is ready, and hands it out. */
+export async function serve({ kind, daemon, port, socket, certificates, init, dir }: Serving): Promise<Database> {
+  const place = { host: "127.0.0.1", port, socket, ...tester } as const;
   const stop = async () => {
-    if (!ended) {
-      child.kill("SIGTERM");
-      await within(20_000, "The end of MariaDB", exited).catch(() => child.kill("SIGKILL"));
-      await exited;
-    }
+    await daemon.end();
     rmSync(dir, { recursive: true, force: true });
   };
-  try {
-    await waitFor(() => {
-      if (ended) return true;
-      return greets(port);
-    }, { what: "MariaDB to greet", timeout: 30_000 });
-    if (ended) throw new Error("MariaDB ended at once");
-  } catch (error) {
-    await stop();
-    throw new Error(`${(error as Error).message}\n--- output of ${program} ---\n${output}`);
-  }
-  return {
-    host: "127.0.0.1",
-    port,
-    socket,
-    user,
-    password,
-    pid: child.pid!,
-    output: () => output,
+  const database: Database = {
+    ...place,
+    kind,
+    certificates,
+    get pid() {
+      return daemon.pid;
+    },
+    output: () => daemon.output(),
+    async admin(...statements) {
+      await using client = await RawClient.login(place, { viaSocket: true, database: "mysql" });
+      let rows: (string | null)[][] = [];
+      for (const statement of statements) rows = await client.rows(statement);
+      return rows;
+    },
+    kill: () => daemon.end("SIGKILL"),
+    halt: () => daemon.end(),
+    start: () => daemon.start(),
+    freeze: () => daemon.freeze(),
+    thaw: () => daemon.thaw(),
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-/** Whether the server says the first word, as it does once it can take a login. */
-function greets(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: "127.0.0.1" });
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once("data", () => settle(true));
-    for (const event of ["error", "close"]) socket.once(event, () => settle(false));
-  });
+  try {
+    await daemon.start();
+    if (init?.length) await database.admin(...init);
+    return database;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
