@@ -5,7 +5,7 @@
  */
 import { CLASS, SPACE } from "./chars.ts";
 import { readExplain, readShow } from "./heads.ts";
-import { END, NAME, NUMBER, OPAQUE, QUOTED, STRING, SYMBOL, SYSTEM_VARIABLE } from "./scanner.ts";
+import { END, NAME, NUMBER, QUOTED, STRING, SYMBOL, SYSTEM_VARIABLE } from "./scanner.ts";
 import { parseSet } from "./set.ts";
 import type { Assignment, Residue, SqlMode, Statement } from "./statement.ts";
 import { isReplayable } from "./variables.ts";
@@ -14,9 +14,11 @@ import { identifier, Walk } from "./walk.ts";
 
 const OPEN = 0x28, COMMA = 0x2c, DOT = 0x2e, SEMICOLON = 0x3b;
 const NONE: readonly never[] = Object.freeze([]);
+/** Texts of more statements are not looked through. */
+const MOST_PARTS = 100;
 const walk = new Walk();
 
-const NOTHING: Statement = Object.freeze({
+const UNKNOWN: Statement = Object.freeze({
   kind: "other",
   residue: "opaque",
   readsPrevious: true,
@@ -29,7 +31,7 @@ const NOTHING: Statement = Object.freeze({
   tables: NONE,
 });
 const EMPTY: Statement = Object.freeze({
-  ...NOTHING,
+  ...UNKNOWN,
   kind: "empty",
   residue: undefined,
   readsPrevious: false,
@@ -52,7 +54,11 @@ const HEADS: ReadonlyMap<number, readonly [Residue, boolean]> = new Map(
     ["backup", "lock", false],
     ["handler", "handler", false],
     ["commit rollback savepoint release xa", "transaction", false],
-    ["analyze optimize repair check checksum cache change binlog purge shutdown restart clone stop signal", "admin", false],
+    [
+      "analyze optimize repair check checksum cache change binlog purge shutdown restart clone stop signal",
+      "admin",
+      false,
+    ],
     ["help", "show", false],
     ["get", "user_variable", false],
     ["flush", "lock", true],
@@ -64,11 +70,12 @@ const HEADS: ReadonlyMap<number, readonly [Residue, boolean]> = new Map(
 
 /** Finds out what a text does to its session. Never throws; what it cannot read is `other` with the residue `opaque`. */
 export function analyse(sql: Uint8Array, mode: SqlMode): Statement {
-  if (mode.unsafeCharset) return NOTHING;
+  if (mode.unsafeCharset) return UNKNOWN;
   walk.reset(sql, mode);
   const scanner = walk.scanner;
   let first: Statement | undefined;
   let several = false;
+  let parts = 0;
   scanner.next();
   for (;;) {
     while (scanner.kind === SYMBOL && scanner.code === SEMICOLON) scanner.next();
@@ -78,8 +85,9 @@ export function analyse(sql: Uint8Array, mode: SqlMode): Statement {
       several = true;
       first = both(first, statement);
     } else first = statement;
-    // Everything is behind it, or nothing can be said of the rest.
-    if (scanner.kind === OPAQUE) return several ? first : statement;
+    // Nothing can be said of the rest.
+    if (walk.opaque) return first;
+    if (++parts > MOST_PARTS) return UNKNOWN;
     if (scanner.kind === END) break;
     if (!several && !onlySemicolons(sql, scanner.end)) first = commented(first);
   }
@@ -94,7 +102,9 @@ function onlySemicolons(sql: Uint8Array, at: number): boolean {
 
 /** A comment behind a semicolon has an OK of its own where multi-statements are on, so that nobody else can answer the text. */
 function commented(statement: Statement): Statement {
-  if (statement.kind === "select") return statement.readsVariables ? { ...statement, readsVariables: undefined } : statement;
+  if (statement.kind === "select") {
+    return statement.readsVariables ? { ...statement, readsVariables: undefined } : statement;
+  }
   if (statement.kind === "other") return statement;
   return { ...both(statement, EMPTY), schema: undefined };
 }
@@ -298,7 +308,9 @@ function variables(sql: Uint8Array, from: number, end: number, mode: SqlMode): r
       at();
       if (scanner.kind !== NAME && scanner.kind !== QUOTED && scanner.kind !== STRING) good = false;
       at();
-    } else if (scanner.kind === QUOTED || scanner.kind === STRING || (scanner.kind === NAME && !clause(scanner.word))) at();
+    } else if (scanner.kind === QUOTED || scanner.kind === STRING || (scanner.kind === NAME && !clause(scanner.word))) {
+      at();
+    }
   } while (good && scanner.kind === SYMBOL && scanner.code === COMMA);
   good &&= scanner.kind === END;
   // Back to where the statement ended.

@@ -13,7 +13,19 @@
  */
 import { CLASS, SPACE } from "./chars.ts";
 import { CHARSETS, FUNCTION_KEYWORDS, HINTS, KEYWORDS, SPELLED } from "./keywords.ts";
-import { END, HINT, NAME, NUMBER, OPAQUE, QUOTED, Scanner, STRING, SYMBOL, SYSTEM_VARIABLE, USER_VARIABLE } from "./scanner.ts";
+import {
+  END,
+  HINT,
+  NAME,
+  NUMBER,
+  OPAQUE,
+  QUOTED,
+  Scanner,
+  STRING,
+  SYMBOL,
+  SYSTEM_VARIABLE,
+  USER_VARIABLE,
+} from "./scanner.ts";
 import type { SqlMode } from "./statement.ts";
 import { identifier } from "./walk.ts";
 import { MAX_WORDS, spellingOf, word, words } from "./words.ts";
@@ -74,7 +86,9 @@ for (
     "every at starts ends default return if elseif case when then else while until select or xor and not between like rlike interval div mod",
   )
 ) startsExpression.add(KEYWORD + id);
-for (const code of [LESS_EQUAL, GREATER_EQUAL, NOT_EQUAL, EQUAL_NULL, BOTH, EITHER, LEFT, RIGHT]) startsExpression.add(code);
+for (const code of [LESS_EQUAL, GREATER_EQUAL, NOT_EQUAL, EQUAL_NULL, BOTH, EITHER, LEFT, RIGHT]) {
+  startsExpression.add(code);
+}
 
 const OPEN = 0x28, CLOSE = 0x29, COMMA = 0x2c, PLUS = 0x2b, MINUS = 0x2d, DOT = 0x2e, SEMICOLON = 0x3b, QUESTION = 0x3f;
 const IN = KEYWORD + word("in"), IS = KEYWORD + word("is"), NOT = KEYWORD + word("not"), NULL = word("null");
@@ -104,7 +118,9 @@ const mark = (text: string) => {
   return table;
 };
 const endsList = mark("limit having select rows range groups separator union except intersect for into lock offset");
-const endsOrdinal = mark("limit having rows range groups separator union except intersect for into lock with asc desc order");
+const endsOrdinal = mark(
+  "limit having rows range groups separator union except intersect for into lock with asc desc order",
+);
 const scanner = new Scanner();
 const inner = new Scanner();
 
@@ -277,8 +293,7 @@ function read(sql: Uint8Array, mode: SqlMode): void {
           if (depth < ordering.length - 1) depth++;
           ordering[depth] = 0;
           push(OPEN);
-        }
-        else if (scanner.code === QUESTION) value(false);
+        } else if (scanner.code === QUESTION) value(false);
         else push(operator(), 0, scanner.end);
     }
   }

@@ -66,9 +66,19 @@ export class Scanner {
     this.#escapes = !mode.noBackslashEscapes;
     this.#mariadb = mode.server === "mariadb";
     this.#version = mode.version;
-    this.#executable = this.#hintable = this.#dotted = this.versioned = this.high = false;
+    this.#executable =
+      this.#hintable =
+      this.#dotted =
+      this.versioned =
+      this.high =
+        false;
     this.kind = END;
-    this.start = this.end = this.word = this.code = this.#before = 0;
+    this.start =
+      this.end =
+      this.word =
+      this.code =
+      this.#before =
+        0;
   }
 
   /** The next token's kind. After END and OPAQUE it stays where it is. */

@@ -64,9 +64,13 @@ export function parseSet(walk: Walk, sql: Uint8Array, mode: SqlMode): SetText {
   function rest(): void {
     for (; scanner.kind !== OPAQUE && !ended(); scanner.next()) {
       const word = scanner.word;
-      if (word === W["global"] || word === W["persist"] || word === W["persist_only"] || word === W["password"]) catalogue = true;
+      if (word === W["global"] || word === W["persist"] || word === W["persist_only"] || word === W["password"]) {
+        catalogue = true;
+      }
       const plain = scanner.kind === NAME || scanner.kind === NUMBER || scanner.kind === STRING;
-      if (!plain && !(scanner.kind === SYMBOL && scanner.code !== 0x28)) walk.readsPrevious = walk.readsConnectionId = true;
+      if (!plain && !(scanner.kind === SYMBOL && scanner.code !== 0x28)) {
+        walk.readsPrevious = walk.readsConnectionId = true;
+      }
     }
   }
 
@@ -149,7 +153,9 @@ export function parseSet(walk: Walk, sql: Uint8Array, mode: SqlMode): SetText {
   }
 
   function charset(): string | undefined {
-    if (scanner.kind === NAME && scanner.word === W["binary"]) return next(ASCII.decode(sql.subarray(scanner.start, scanner.end)));
+    if (scanner.kind === NAME && scanner.word === W["binary"]) {
+      return next(ASCII.decode(sql.subarray(scanner.start, scanner.end)));
+    }
     return scanner.kind === NAME || scanner.kind === STRING ? literal() : undefined;
   }
 
@@ -161,7 +167,9 @@ export function parseSet(walk: Walk, sql: Uint8Array, mode: SqlMode): SetText {
   /** Only a whole value counts: what follows it must end the part, which the caller checks. */
   function literal(): string | undefined {
     let sign = "";
-    if (scanner.kind === SYMBOL && (scanner.code === MINUS || scanner.code === PLUS) && scanner.end - scanner.start === 1) {
+    if (
+      scanner.kind === SYMBOL && (scanner.code === MINUS || scanner.code === PLUS) && scanner.end - scanner.start === 1
+    ) {
       sign = scanner.code === MINUS ? "-" : "+";
       if (scanner.next() !== NUMBER) return undefined;
     }

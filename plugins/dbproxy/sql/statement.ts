@@ -23,7 +23,7 @@ export interface SqlMode {
 export interface Assignment {
   /** Lower case: `sql_mode`; `names` and `character_set` stand for SET NAMES and SET CHARACTER SET. */
   readonly name: string;
-  /** The literal's text. */
+  /** The literal's text: of a string what is between its quotes (texts with escapes or bytes beyond ASCII are no assignment). */
   readonly value: string;
   /** Of `SET NAMES x COLLATE y`. */
   readonly collation?: string;
@@ -53,14 +53,25 @@ export interface Statement {
   /**
    * `select`: reads only, and leaves nothing behind (`residue` is empty). `set`: one SET whose every part is in `assignments`.
    * `use`: USE with its schema in `schema`. `kill`: KILL with its target in `kill`. `begin`: only opens a transaction.
-   * `empty`: nothing but space and comments. `other`: anything else. `several`: more than one statement.
+   * `empty`: nothing but space and comments. `other`: anything else. `several`: more than one statement; also one statement that
+   * is no `select` with a comment behind its semicolon, which a server with multi-statements on answers by an OK of its own.
    */
   readonly kind: "select" | "set" | "use" | "kill" | "begin" | "empty" | "other" | "several";
-  /** Why its session is no longer known to be clean after it; undefined only for what is proven to leave nothing. */
+  /**
+   * Why its session is no longer known to be clean after it; undefined only for what is proven to leave nothing that the server
+   * does not report. By kind: `select`, `empty`, `use` (the schema is reported) and `kill` have none; `set` has `set` and
+   * `begin` has `transaction`, for who does not follow the assignments or the status flags; `other` always has one; `several`
+   * has none exactly when all its parts are selects.
+   */
   readonly residue: Residue | undefined;
-  /** Reads what an earlier statement left (FOUND_ROWS(), ROW_COUNT(), LAST_INSERT_ID(), SHOW WARNINGS, @@warning_count, status counters ...). */
+  /**
+   * Reads what an earlier statement left, or may: user variables, calls of unknown functions and procedures, anything opaque,
+   * tables of performance_schema count too; triggers and views are not looked into (FOUND_ROWS(), ROW_COUNT(), LAST_INSERT_ID(), SHOW WARNINGS, @@warning_count, status counters ...).
+   */
   readonly readsPrevious: boolean;
-  /** Only reads session system variables by name (`SELECT @@SESSION.sql_mode`, aliases allowed): their names, lower case; else undefined. */
+  /**
+   * Names only replayable variables, with nothing behind its semicolons but space. Only reads session system variables by name (`SELECT @@SESSION.sql_mode`, aliases allowed): their names, lower case; else undefined.
+   */
   readonly readsVariables: readonly string[] | undefined;
   readonly assignments: readonly Assignment[];
   readonly schema: string | undefined;

@@ -97,7 +97,9 @@ export const W = Object.fromEntries(
   variables view warnings with work write xa count true false alter delete truncate optimize check checksum cache import
   shutdown restart purge change binlog clone resignal diagnostics backup execute immediate offline online if exists
   fields columns keys indexes collation plugins consistent extended id of sql_calc_found_rows dual next previous
-  information_schema performance_schema sys mysql resource optimizer stop help`.trim().split(/\s+/).map((spelling) => [spelling, word(spelling)]),
+  information_schema performance_schema sys mysql resource optimizer stop help`.trim().split(/\s+/).map((
+    spelling,
+  ) => [spelling, word(spelling)]),
 ) as Readonly<Record<string, number>>;
 
 const table = (list: readonly number[]) => Uint8Array.from({ length: MAX_WORDS }, (_, id) => list[id] ?? 0);

@@ -70,7 +70,8 @@ export async function startServer(server: Kind): Promise<Server> {
   };
 }
 
-const NOISE = /^(timestamp|pseudo_.*|rand_seed.*|error_count|warning_count|statement_id|last_gtid|gtid_.*|in_transaction)$/;
+const NOISE =
+  /^(timestamp|pseudo_.*|rand_seed.*|error_count|warning_count|statement_id|last_gtid|gtid_.*|in_transaction)$/;
 
 /** What can be seen of a session's state, but for FOUND_ROWS and the warnings of its last statement. */
 export async function fingerprint(session: Session, server: Kind): Promise<Record<string, unknown>> {

@@ -118,7 +118,9 @@ for (const kind of kinds) {
       const session = await server.session();
       const called: string[] = [];
       for (const name of new Set([...pure, ...list(CONSTRUCTS), ...list(CONSTRUCTS_MYSQL), ...list(BEHIND_OPERAND)])) {
-        const made = await session.rows(`CREATE FUNCTION \`${name}\`() RETURNS INT NO SQL BEGIN SET @called = 1; RETURN 1; END`);
+        const made = await session.rows(
+          `CREATE FUNCTION \`${name}\`() RETURNS INT NO SQL BEGIN SET @called = 1; RETURN 1; END`,
+        );
         if (typeof made === "number") throw new Error(`Cannot make the function ${name}: error ${made}`);
         for (const args of ["()", "(1)", " ()", " (1)", "(1, 2)"]) {
           for (const sql of [`SELECT ${name}${args}`, `SELECT 1 ${name}${args}`, `SELECT (1) ${name}${args}`]) {
@@ -153,13 +155,36 @@ for (const kind of kinds) {
 
     test("executable comments run where the lexer says so", async () => {
       const session = await server.session();
-      for (const version of ["", "40101", "50000", "50699", "50700", "80036", "90000", "99999", "100100", "100905", "101119", "101120", "110000", "080036", "M", "M100100", "M120000"]) {
+      for (
+        const version of [
+          "",
+          "40101",
+          "50000",
+          "50699",
+          "50700",
+          "80036",
+          "90000",
+          "99999",
+          "100100",
+          "100905",
+          "101119",
+          "101120",
+          "110000",
+          "080036",
+          "M",
+          "M100100",
+          "M120000",
+        ]
+      ) {
         const maria = version.startsWith("M");
         const sql = `SELECT 1 /*${maria ? "M" : ""}!${version.replace("M", "")} INTO @probe */`;
         await session.rows("SET @probe = NULL");
         await session.rows(sql);
         const [row] = await session.rows("SELECT @probe p") as Row[];
-        expect([sql, analyse(bytes(sql), server.mode).residue]).toEqual([sql, row!["p"] === null ? undefined : "user_variable"]);
+        expect([sql, analyse(bytes(sql), server.mode).residue]).toEqual([
+          sql,
+          row!["p"] === null ? undefined : "user_variable",
+        ]);
       }
       await session.end();
     });
