@@ -121,9 +121,7 @@ forEachServer("a pool of one", { database: { init }, proxy: { size: 1 }, strateg
 
   test("a session without a schema has none, after one that had", async () => {
     await leave(way.place, ["USE a"]);
-    await using client = await import("../../support/raw_client.ts").then(({ RawClient }) =>
-      RawClient.login(way.place)
-    );
+    await using client = await RawClient.login(way.place);
     expect(await client.one("SELECT DATABASE()")).toBe(null);
     expect(await errorCode(client.run("SELECT * FROM t"))).toBe(1046);
   });
