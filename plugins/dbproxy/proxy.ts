@@ -9,7 +9,7 @@ import { Backend } from "./backend/backend.ts";
 import { kindFlags, kindOf } from "./backend/kind.ts";
 import type { DatabaseSettings } from "./config.ts";
 import { dedicatedHost } from "./dedicated.ts";
-import { type Listening, listen } from "./net/listen.ts";
+import { listen, type Listening } from "./net/listen.ts";
 import type { ByteSocket, Place } from "./net/socket.ts";
 import { tlsServerContext } from "./net/tls.ts";
 import type { Clock } from "./pool/options.ts";
@@ -87,7 +87,11 @@ export class MysqlProxy implements DatabaseReport {
       meet: () => this.#upstream.meet(),
       relay: settings.unknownUsers === "relay" ? (...login) => this.#relay(...login) : undefined,
       turnedAway: (client, error) =>
-        parts.log("debug", "a database client was not let in", { db: settings.name, client: client.remoteAddress, error }),
+        parts.log("debug", "a database client was not let in", {
+          db: settings.name,
+          client: client.remoteAddress,
+          error,
+        }),
       authFailed: (plugin) => parts.counts.authFailed(plugin),
     };
   }

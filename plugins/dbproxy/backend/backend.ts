@@ -203,7 +203,9 @@ export class Backend implements Pooled, SocketHandler {
     if (this.#lost !== undefined) return;
     if (this.#user === undefined && this.#collector.waiting === 0) return this.#stray("closed");
     this.#down(
-      new CoreError("DB_LOST", `The database closed the connection${error ? `: ${error.message}` : ""}`, { cause: error }),
+      new CoreError("DB_LOST", `The database closed the connection${error ? `: ${error.message}` : ""}`, {
+        cause: error,
+      }),
     );
   }
 
