@@ -27,8 +27,8 @@ const users: Readonly<Record<string, string>> = {
 function init(kind: Way["kind"]): string[] {
   return [
     ...Object.entries(users).flatMap(([name, password]) => [
-      `CREATE USER ${name}@'127.0.0.1' IDENTIFIED BY '${password}'`,
-      `GRANT ALL ON *.* TO ${name}@'127.0.0.1'`,
+      `CREATE USER '${name}'@'127.0.0.1' IDENTIFIED BY '${password}'`,
+      `GRANT ALL ON *.* TO '${name}'@'127.0.0.1'`,
     ]),
     "CREATE DATABASE elsewhere",
     ...(kind === "mariadb"
