@@ -1,3 +1,4 @@
+import type { Due } from "../deadlines.ts";
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
@@ -33,7 +34,7 @@ let idCount = 0;
  * An exchange but for what differs between runtimes: the peer, the body's source, the Web request and how one learns
  * that the client has left. Costly parts are made on first use, since most requests never look at them.
  */
-export abstract class BaseExchange implements Exchange {
+export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   readonly id: string;
   readonly method: string;
   readonly protocol: string;
@@ -53,6 +54,12 @@ export abstract class BaseExchange implements Exchange {
   sent: Promise<unknown> | undefined = undefined;
   bytes: number = -1;
   held: boolean = false;
+  /** Answered past its deadline while something still runs, which has the permits until it ends. */
+  late: boolean = false;
+  /** Gives the listener its response, as long as it waits for one. */
+  answer: ((response: Response) => void) | undefined = undefined;
+  earlier: BaseExchange | undefined = undefined;
+  later: BaseExchange | undefined = undefined;
   #permits: Permit[] | undefined;
   #stamped: Response | undefined;
   protected readonly intake: Intake;
