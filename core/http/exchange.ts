@@ -2,7 +2,7 @@ import type { Due } from "../deadlines.ts";
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
-import { bytesResponse } from "./bytes.ts";
+import { bytesResponse, joinBytes } from "./bytes.ts";
 import { validHost } from "./host.ts";
 import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
@@ -147,13 +147,15 @@ export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   }
 
   respond(
-    body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+    body: readonly Uint8Array<ArrayBuffer>[] | ReadableStream<Uint8Array> | null,
     status: number,
     headers: readonly (readonly [name: string, value: string])[],
   ): Response {
     const all = [...headers, ["x-request-id", this.id], ...(this.#extra ?? [])] as [string, string][];
     const init = { status, headers: all };
-    return this.#stamped = body instanceof Uint8Array ? bytesResponse(body, init) : new Response(body, init);
+    return this.#stamped = Array.isArray(body)
+      ? bytesResponse(joinBytes(body), init)
+      : new Response(body as never, init);
   }
 
   /** Adds the server's own headers to a response that was not made by {@linkcode Exchange.respond}. */

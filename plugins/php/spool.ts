@@ -1,6 +1,7 @@
 import { open, unlink } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { joinBytes } from "../../core/http/bytes.ts";
 import type { BodyStream } from "./fastcgi/request.ts";
 
 /** A request body that has arrived whole. */
@@ -25,15 +26,15 @@ const slice = 65_536;
  * refused without one. Errors are those of the stream.
  */
 export async function receiveBody(stream: ReadableStream<Uint8Array>, options: SpoolOptions): Promise<ReceivedBody> {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = stream.getReader();
   for (let r = await reader.read(); !r.done; r = await reader.read()) {
-    chunks.push(r.value);
+    chunks.push(r.value as Uint8Array<ArrayBuffer>);
     length += r.value.byteLength;
     if (length > options.memory) return await toFile(chunks, reader as Source, options.dir);
   }
-  return { body: joinChunks(chunks, length), dispose() {} };
+  return { body: joinBytes(chunks), dispose() {} };
 }
 
 /** Structural: the runtimes' types of readers differ. */
@@ -74,17 +75,6 @@ async function toFile(first: readonly Uint8Array[], rest: Source, dir: string): 
     close();
     throw error;
   }
-}
-
-function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
 }
 
 function once(task: () => void): () => void {
