@@ -1,5 +1,5 @@
 /** How often connections are looked at, in ms. */
-const every = 25;
+const every = 50;
 
 /** A request whose client may leave; a Web `Request` has it. */
 export interface Watched {
@@ -16,7 +16,7 @@ interface Entry {
 }
 
 /**
- * Tells when clients leave, by looking at unfinished requests every 25 ms. Making an `AbortSignal` and adding a
+ * Tells when clients leave, by looking at unfinished requests every 50 ms. Making an `AbortSignal` and adding a
  * listener costs 2-4 us on Bun, which each request would pay; most are over before the first look. What is taken back is
  * let go at once: a request that a collector finds here would live until the next full collection.
  */
@@ -24,7 +24,7 @@ export class GoneWatch {
   readonly #entries: Entry[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Calls `left` once, at most 50 ms after the client has left; returns a function that takes it back. */
+  /** Calls `left` once, at most 100 ms after the client has left; returns a function that takes it back. */
   add(request: Watched, left: () => void): () => void {
     const entry: Entry = { request, left, place: this.#entries.length, seen: false };
     this.#entries.push(entry);
