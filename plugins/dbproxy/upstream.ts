@@ -2,6 +2,7 @@ import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Account } from "./backend/account.ts";
 import { Backend, type BackendOwner } from "./backend/backend.ts";
+import { changeUser } from "./backend/change_user.ts";
 import { factQueries, readFacts, type ServerFacts, viewsQuery } from "./backend/facts.ts";
 import { flagsOf, kindOf } from "./backend/kind.ts";
 import { login } from "./backend/login.ts";
@@ -14,7 +15,7 @@ import { Analyser } from "./sql/analyser.ts";
 import type { Residue } from "./sql/statement.ts";
 import { isReplayable } from "./sql/variables.ts";
 import { SettingsGraph } from "./state/graph.ts";
-import { distance } from "./state/plan.ts";
+import { distance, plan } from "./state/plan.ts";
 import type { Step } from "./state/plan.ts";
 import type { Settings } from "./state/settings.ts";
 import { CAP } from "./wire/capabilities.ts";
@@ -160,6 +161,19 @@ export class Upstream implements SessionHost, BackendOwner {
 
   discard(backend: Backend, reason: string): void {
     this.#pool.discard(backend, reason);
+  }
+
+  async changeUser(backend: Backend, want: Want): Promise<void> {
+    const { schema, settings } = want;
+    const at = this.now();
+    await changeUser(backend, this.#options.account, { charset: settings.charset, schema });
+    backend.kind = want.kind;
+    backend.state = { ...backend.state, settings: settings.root, dirty: undefined, schema, used: false };
+    backend.renewed = at;
+    await backend.prepare(this.#beginning(backend));
+    await backend.prepare(plan(backend.state, want));
+    backend.state = { ...backend.state, ...want };
+    if (schema !== undefined) this.schemas.remember(schema);
   }
 
   async kill(backendId: number, query: boolean): Promise<void> {

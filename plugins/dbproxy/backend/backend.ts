@@ -7,9 +7,10 @@ import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
+import { Conversation } from "../wire/conversation.ts";
 import { frame } from "../wire/frame.ts";
-import type { ErrPacket } from "../wire/packets.ts";
-import type { LoggedIn } from "./login.ts";
+import type { ErrPacket, Greeting } from "../wire/packets.ts";
+import { type LoggedIn, ServerRefused } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
 import { encodeStep, queryPayload } from "./steps.ts";
 
@@ -35,7 +36,11 @@ export interface BackendOwner {
 export class Backend implements Pooled, SocketHandler {
   /** The server's connection id. */
   readonly id: number;
-  readonly kind: string;
+  /** Changes with its user only. */
+  kind: string;
+  /** What it was greeted with, and asked for then. */
+  readonly greeting: Greeting;
+  readonly capabilities: number;
   facts: ServerFacts;
   state: BackendState;
   /** When it was last as good as new, in ms of the pool's clock. */
@@ -54,6 +59,8 @@ export class Backend implements Pooled, SocketHandler {
     options: { kind: string; facts: ServerFacts; state: BackendState; renewed: number; owner: BackendOwner },
   ) {
     this.id = login.greeting.threadId;
+    this.greeting = login.greeting;
+    this.capabilities = login.capabilities;
     this.kind = options.kind;
     this.facts = options.facts;
     this.state = options.state;
@@ -112,13 +119,15 @@ export class Backend implements Pooled, SocketHandler {
    *
    * @throws CoreError `DB_STEP_FAILED` with the server's text (the connection is not as it should be: discard it), or what
    * it was lost with
+   * @param lenient the server may refuse steps
    */
-  async prepare(steps: readonly Step[]): Promise<void> {
+  async prepare(steps: readonly Step[], lenient = false): Promise<void> {
     if (steps.length === 0) return;
     const parts: Uint8Array[] = [];
     const done = Promise.all(steps.map((step) =>
       new Promise<void>((resolve, reject) => {
-        parts.push(this.#expectStep(step, reject, resolve));
+        const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
+        parts.push(this.#expectStep(step, refused, resolve));
         this.#pending.push(reject);
       })
     ));
@@ -146,6 +155,26 @@ export class Backend implements Pooled, SocketHandler {
       return await answers;
     } finally {
       if (this.#collector.waiting === 0) this.#pending = [];
+    }
+  }
+
+  /**
+   * Speaks with the server packet by packet, for what is no command and its reply: the dialogue of COM_CHANGE_USER.
+   *
+   * @throws what `talk` throws; the connection is lost then, unless that was an error packet
+   */
+  async converse<T>(talk: (server: Conversation) => Promise<T>): Promise<T> {
+    if (this.#lost !== undefined) throw this.#lost;
+    const server = new Conversation(this.#socket);
+    try {
+      return await talk(server);
+    } catch (cause) {
+      if (!(cause instanceof ServerRefused)) this.#down(cause as CoreError);
+      throw cause;
+    } finally {
+      this.#socket.handler = this;
+      const rest = server.leave();
+      if (rest.byteLength > 0) this.onData(rest);
     }
   }
 
@@ -203,7 +232,9 @@ export class Backend implements Pooled, SocketHandler {
     if (this.#lost !== undefined) return;
     if (this.#user === undefined && this.#collector.waiting === 0) return this.#stray("closed");
     this.#down(
-      new CoreError("DB_LOST", `The database closed the connection${error ? `: ${error.message}` : ""}`, { cause: error }),
+      new CoreError("DB_LOST", `The database closed the connection${error ? `: ${error.message}` : ""}`, {
+        cause: error,
+      }),
     );
   }
 

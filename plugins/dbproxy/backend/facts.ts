@@ -70,7 +70,9 @@ const reported = [
 /** Asked of a server once: what a new session is like. */
 export const factQueries: readonly string[] = [
   "SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL",
-  `SHOW SESSION VARIABLES WHERE Variable_name IN (${[...reported, "init_connect", "character_set_server"].map((n) => `'${n}'`).join(",")})`,
+  `SHOW SESSION VARIABLES WHERE Variable_name IN (${
+    [...reported, "init_connect", "character_set_server"].map((n) => `'${n}'`).join(",")
+  })`,
   "SELECT 1 FROM information_schema.APPLICABLE_ROLES LIMIT 1",
 ];
 

@@ -5,7 +5,11 @@ import type { ServerFacts } from "./facts.ts";
 const encoder = new TextEncoder();
 
 /** The command that takes one step of bringing a backend where a session needs it. */
-export function encodeStep(step: Step, facts: ServerFacts, attributes: boolean): { readonly command: number; readonly payload: Uint8Array } {
+export function encodeStep(
+  step: Step,
+  facts: ServerFacts,
+  attributes: boolean,
+): { readonly command: number; readonly payload: Uint8Array } {
   switch (step.kind) {
     case "reset":
       return { command: COM.RESET_CONNECTION, payload: Uint8Array.of(COM.RESET_CONNECTION) };

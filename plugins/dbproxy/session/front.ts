@@ -23,13 +23,15 @@ import { changeUser } from "./change_user.ts";
 import { errorFor } from "./error_for.ts";
 import type { SessionHost, Want } from "./host.ts";
 import { Session } from "./session.ts";
+import type { Talk } from "./talk.ts";
 import { Track } from "./track.ts";
 
 /** What the proxy can do itself, or passes on; a server's greeting is cut to this. */
 const able = CAP.CLIENT_MYSQL | CAP.FOUND_ROWS | CAP.LONG_FLAG | CAP.CONNECT_WITH_DB | CAP.NO_SCHEMA | CAP.ODBC |
   CAP.LOCAL_FILES | CAP.IGNORE_SPACE | CAP.PROTOCOL_41 | CAP.INTERACTIVE | CAP.IGNORE_SIGPIPE | CAP.TRANSACTIONS |
   CAP.SECURE_CONNECTION | CAP.MULTI_STATEMENTS | CAP.MULTI_RESULTS | CAP.PS_MULTI_RESULTS | CAP.PLUGIN_AUTH |
-  CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.SESSION_TRACK | CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES;
+  CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.CAN_HANDLE_EXPIRED_PASSWORDS | CAP.SESSION_TRACK |
+  CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES;
 
 /** What a server offers whether its own backend does or not. */
 const own = CAP.COMPRESS | (zstdSupported ? CAP.ZSTD_COMPRESSION : 0);
@@ -47,7 +49,7 @@ export interface FrontOptions {
   /** Waits until the server is known. */
   meet(): Promise<void>;
   /** Logs in a user the proxy does not know, at the server itself; undefined when such users are refused. */
-  readonly relay?: ((talk: Conversation, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
+  readonly relay?: ((talk: Talk, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
   authFailed(plugin: string): void;
   /** A client was not let in. */
   turnedAway(client: ByteSocket, error: CoreError): void;
@@ -94,7 +96,14 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       (capabilities & CAP.CONNECT_WITH_DB) === 0 ? undefined : login.database,
       (capabilities & CAP.MULTI_STATEMENTS) !== 0,
     );
-    const backend = relayed?.backend ?? await enter(host, capabilities, track);
+    let backend = relayed?.backend;
+    try {
+      backend ??= await enter(host, capabilities, track);
+    } catch (cause) {
+      // The password was right.
+      talk.write(...farewell);
+      throw cause;
+    }
     clearTimeout(timer);
     talk.write(...farewell, okPacket(track.status, capabilities));
     const session = new Session(relayed?.host ?? host, {
@@ -104,6 +113,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       ...compressedIf(talk.socket, capabilities, login.zstdLevel),
       track,
       backend,
+      dedicated: relayed !== undefined,
       changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
     });
     const rest = talk.leave();

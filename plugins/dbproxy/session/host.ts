@@ -47,6 +47,12 @@ export interface SessionHost {
   release(backend: Backend): void;
   /** A backend that must not be used again. */
   discard(backend: Backend, reason: string): void;
+  /**
+   * Makes a session's backend as good as new and what is wanted, whose kind may differ in having a default schema.
+   *
+   * @throws ServerRefused where the schema is not to be had: the backend's state is unknown then
+   */
+  changeUser(backend: Backend, want: Want): Promise<void>;
   /** Ends a server's connection, or what runs on it, over a connection of its own. */
   kill(backendId: number, query: boolean): Promise<void>;
   /** Databases, views, accounts or global settings may have changed. */

@@ -59,7 +59,11 @@ export class Session implements SocketHandler, BackendUser {
   readonly capabilities: number;
   user: string;
   track: Track;
-  readonly #host: SessionHost;
+  /** It has a connection of its own, that is not pooled. */
+  dedicated: boolean;
+  /** Refused changes of its user. */
+  refusals = 0;
+  #host: SessionHost;
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
   readonly #restart: (() => void) | undefined;
@@ -86,6 +90,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#host = host;
     this.id = options.id;
     this.user = options.user;
+    this.dedicated = options.dedicated ?? false;
     this.capabilities = options.capabilities;
     this.track = options.track;
     this.#socket = options.socket;
@@ -118,6 +123,11 @@ export class Session implements SocketHandler, BackendUser {
   /** The server's id of the connection it holds. */
   get backendId(): number | undefined {
     return this.#backend?.id;
+  }
+
+  /** The connection it holds. */
+  get backend(): Backend | undefined {
+    return this.#backend;
   }
 
   get state(): "idle" | "waiting" | "active" {
@@ -251,7 +261,9 @@ export class Session implements SocketHandler, BackendUser {
       case COM.FIELD_LIST:
         break;
       case COM.CHANGE_USER:
-        return this.#changeUser(this, frames.subarray(4));
+        if (!whole) return this.#fail(unknownCommand());
+        // A view of the reader's: what it holds is used while more is read.
+        return this.#changeUser(this, frames.slice(4));
       case COM.PROCESS_KILL:
         if (whole && frames.byteLength === 9) {
           const id = new DataView(frames.buffer, frames.byteOffset + 5, 4).getUint32(0, true);
@@ -332,14 +344,8 @@ export class Session implements SocketHandler, BackendUser {
     const backend = this.#backend;
     if (backend !== undefined) return this.#send(backend, [], frames);
     const { track } = this;
-    const want: Want = {
-      kind: kindOf(this.capabilities, track.schema),
-      settings: track.settings,
-      schema: track.schema,
-      multiStatements: track.multiStatements,
-      // After a plain SELECT all that can be read of earlier statements is its own.
-      fresh: statement?.kind !== "select" || statement.readsPrevious,
-    };
+    // After a plain SELECT all that can be read of earlier statements is its own.
+    const want = wantOf(track, this.capabilities, statement?.kind !== "select" || statement.readsPrevious);
     this.#waiting = frames;
     this.reader.hold();
     // What is free is given at once, before `checkout` returns.
@@ -469,12 +475,16 @@ export class Session implements SocketHandler, BackendUser {
       bytes: this.relay.bytes,
       error: this.#error,
     });
-    if (!this.#gone) return this.#next();
+    if (this.#gone) this.#ended();
+    else this.#next();
+  }
+
+  /** What ran when the client left is over. */
+  #ended(): void {
     this.#command = -1;
-    if (this.#abandoned !== undefined) {
-      clearTimeout(this.#abandoned);
-      this.#giveBack();
-    }
+    if (this.#abandoned === undefined) return;
+    clearTimeout(this.#abandoned);
+    this.#giveBack();
   }
 
   #giveBack(): void {
@@ -502,15 +512,45 @@ export class Session implements SocketHandler, BackendUser {
     this.#host.discard(backend, reason);
   }
 
-  /** Takes a backend that was prepared for its new user; see {@linkcode renew}. */
-  adopt(backend: Backend): void {
+  // COM_CHANGE_USER; see `change_user.ts`.
+
+  /** Takes the backend that was needed to check its new schema, if any. */
+  adopt(backend: Backend | undefined): void {
+    if (backend === undefined) return;
     this.#backend = backend;
     backend.lend(this);
   }
 
-  /** A secret may come over this connection as it is. */
-  get secure(): boolean {
-    return this.#socket.secure;
+  /** Makes the backend it holds one of a new session. */
+  async renew(track: Track): Promise<void> {
+    if (this.#backend !== undefined) await this.#host.changeUser(this.#backend, wantOf(track, this.capabilities, true));
+  }
+
+  /** Goes on with a connection of its own. */
+  move(host: SessionHost, backend: Backend): void {
+    this.#giveBack();
+    this.#host = host;
+    this.dedicated = true;
+    this.adopt(backend);
+  }
+
+  /** What follows is a new session. */
+  begin(user: string, track: Track): void {
+    this.user = user;
+    this.track = track;
+    this.#ran = false;
+    this.#prepared.clear();
+  }
+
+  /** The dialogue is over. */
+  changed(): void {
+    if (this.#gone) this.#ended();
+    else this.#next();
+  }
+
+  /** What its connection is like: whether a secret may come as it is, and over TLS. */
+  get connection(): { readonly secure: boolean; readonly encrypted: boolean } {
+    return this.#socket;
   }
 
   /** Where the client is, as a server says it. */
@@ -528,24 +568,16 @@ export class Session implements SocketHandler, BackendUser {
     );
   }
 
-  /** The dialogue of COM_CHANGE_USER is over. */
-  changed(): void {
-    this.#next();
-  }
-
   /** Writes packets that are no reply: a dialogue. */
   say(bytes: Uint8Array): void {
     if (!this.#gone) this.#socket.write(bytes);
   }
+}
 
-  /** Leaves everything behind, as COM_CHANGE_USER does: what follows is a new session on the same connection. */
-  renew(user: string, track: Track): void {
-    this.#giveBack();
-    this.user = user;
-    this.track = track;
-    this.#ran = false;
-    this.#prepared.clear();
-  }
+/** The backend that a session in this state needs. */
+function wantOf(track: Track, capabilities: number, fresh: boolean): Want {
+  const { settings, schema, multiStatements } = track;
+  return { kind: kindOf(capabilities, schema), settings, schema, multiStatements, fresh };
 }
 
 function statementId(frames: Uint8Array): number {
