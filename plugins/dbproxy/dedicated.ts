@@ -20,6 +20,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     sessions: host.sessions,
     schemas: host.schemas,
     now: host.now,
+    promises: host.promises,
     root: (charset) => host.root(charset),
     mayRunMore: () => true,
     checkout(_want, waiter) {

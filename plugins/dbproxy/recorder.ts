@@ -7,7 +7,13 @@ import type { Executed } from "./session/host.ts";
 import { digestOf } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
 import { DigestTable } from "./stats/digests.ts";
-import { type CloseReason, closeReasons, type DbCounts, type DialFailure, type RefusalReason } from "./stats/metrics.ts";
+import {
+  type CloseReason,
+  closeReasons,
+  type DbCounts,
+  type DialFailure,
+  type RefusalReason,
+} from "./stats/metrics.ts";
 import { SlowLog } from "./stats/slow_log.ts";
 import type { UpstreamEvents } from "./upstream.ts";
 
@@ -21,6 +27,7 @@ const closes: Readonly<Record<string, CloseReason>> = {
   lost: "error",
   unprepared: "error",
   client_left: "client",
+  promised: "client",
   closed: "gone",
   spoke: "unread",
   drained: "drain",

@@ -9,6 +9,7 @@ import { login } from "./backend/login.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
 import type { Executed, SessionHost, Want } from "./session/host.ts";
+import { Promises } from "./session/promises.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
 import { Analyser } from "./sql/analyser.ts";
@@ -58,6 +59,7 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly analyser: Analyser = new Analyser();
   readonly sessions: SessionRegistry = new SessionRegistry();
   readonly schemas: SchemaMemory;
+  readonly promises: Promises;
   readonly now: () => number;
   readonly graph: SettingsGraph | undefined;
   readonly #roots: SettingsGraph;
@@ -86,7 +88,10 @@ export class Upstream implements SessionHost, BackendOwner {
       clean: (backend) => this.#clean(backend),
       check: (backend) => backend.ping(),
       close: (backend, reason) => backend.close(reason !== "lost" && reason !== "client_left"),
-      score: (backend, want) => distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0),
+      score: (backend, want) => {
+        if (backend.promised) return backend === want.promised ? -1 : Infinity;
+        return distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+      },
       kindOf: (want) => want.kind,
       maxConnections: options.maxConnections,
       minConnections: options.minConnections,
@@ -99,6 +104,7 @@ export class Upstream implements SessionHost, BackendOwner {
       clock,
       random: options.random,
     });
+    this.promises = new Promises(this.#pool);
   }
 
   /** What is known of the server; throws before it was ever reached. */

@@ -38,6 +38,8 @@ export class Backend implements Pooled, SocketHandler {
   readonly id: number;
   /** Changes with its user only. */
   kind: string;
+  /** A client was greeted with its id: while that one lives it serves nobody else. */
+  promised = false;
   /** What it was greeted with, and asked for then. */
   readonly greeting: Greeting;
   readonly capabilities: number;
@@ -198,6 +200,7 @@ export class Backend implements Pooled, SocketHandler {
   close(polite: boolean): void {
     const error = new CoreError("DB_CLOSED", "The proxy closed its connection to the database");
     this.#lost ??= error;
+    this.promised = false;
     if (polite) {
       this.#socket.write(frame(0, Uint8Array.of(COM.QUIT)));
       this.#socket.end();
@@ -241,6 +244,7 @@ export class Backend implements Pooled, SocketHandler {
   #stray(reason: "closed" | "spoke"): void {
     if (this.#lost !== undefined) return;
     this.#lost = new CoreError("DB_LOST", "The database closed an idle connection");
+    this.promised = false;
     this.#socket.destroy();
     this.#owner.onStray(this, reason);
   }
@@ -248,6 +252,7 @@ export class Backend implements Pooled, SocketHandler {
   #down(error: CoreError): void {
     if (this.#lost !== undefined) return;
     this.#lost = error;
+    this.promised = false;
     this.#socket.destroy();
     for (const reject of this.#pending.splice(0)) reject(error);
     this.#user?.onBackendLost(error);

@@ -68,8 +68,9 @@ async function check(talk: Talk, session: Session, asked: ChangeUser, track: Tra
     options.authFailed(plugin);
     throw new Refused(accessDenied(asked.user, session.peer, auth.byteLength > 0));
   }
-  if (session.backend === undefined) session.adopt(await enter(options.host, session.capabilities, track));
-  else await session.renew(track);
+  if (session.backend === undefined) {
+    session.adopt(await enter(options.host, session.capabilities, track, session.promised));
+  } else await session.renew(track);
 }
 
 /** A session that has its connection for itself: the server sees to all. */

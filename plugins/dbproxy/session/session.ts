@@ -1,6 +1,5 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
-import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
@@ -9,10 +8,11 @@ import { plan, type Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
+import { maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
-import type { SessionHost, Want } from "./host.ts";
+import { type SessionHost, type Want, wantOf } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
@@ -45,6 +45,8 @@ export interface SessionOptions {
   readonly track: Track;
   /** A backend that was needed to log in. */
   readonly backend?: Backend | undefined;
+  /** The backend whose id it was greeted with. */
+  readonly promised?: Backend | undefined;
   /** Changes the user; see `change_user.ts`. */
   readonly changeUser: (session: Session, payload: Uint8Array) => void;
   /** A session with a connection of its own, that is not pooled. */
@@ -67,6 +69,7 @@ export class Session implements SocketHandler, BackendUser {
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
   readonly #restart: (() => void) | undefined;
+  readonly #promised: Backend | undefined;
   #backend: Backend | undefined;
   #checkout: Checkout | undefined;
   /** The client has left. */
@@ -114,6 +117,7 @@ export class Session implements SocketHandler, BackendUser {
       onMore: (frames, last) => this.#onMore(frames, last),
       onProblem: (error) => this.#fail(errorFor(error)),
     });
+    this.#promised = options.promised;
     this.#backend = options.backend;
     this.#backend?.lend(this);
     host.sessions.add(this);
@@ -157,11 +161,24 @@ export class Session implements SocketHandler, BackendUser {
     this.#socket.end();
     this.#checkout?.cancel();
     this.#checkout = undefined;
+    if (this.#promised !== undefined && this.#promised !== this.#backend) this.#host.promises.end(this.#promised);
     const backend = this.#backend;
     if (backend === undefined) return;
     if (this.#command < 0) return this.#giveBack();
     if (!this.#whole) return this.#drop("client_left");
     void this.#abandon(backend);
+  }
+
+  /** It is killed before it has a connection: the one it was promised is not seen again. */
+  end(): void {
+    const promised = this.promised;
+    if (promised !== undefined) this.#host.promises.void(promised);
+    this.close();
+  }
+
+  /** The backend whose id it was greeted with, as long as that is there for it. */
+  get promised(): Backend | undefined {
+    return this.#promised?.promised === true ? this.#promised : undefined;
   }
 
   /** What runs for nobody is killed. Its connection is given back only when both are over, or the kill would hit a stranger. */
@@ -345,7 +362,8 @@ export class Session implements SocketHandler, BackendUser {
     if (backend !== undefined) return this.#send(backend, [], frames);
     const { track } = this;
     // After a plain SELECT all that can be read of earlier statements is its own.
-    const want = wantOf(track, this.capabilities, statement?.kind !== "select" || statement.readsPrevious);
+    const fresh = statement?.kind !== "select" || statement.readsPrevious;
+    const want = { ...wantOf(track, this.capabilities, fresh), promised: this.promised };
     this.#waiting = frames;
     this.reader.hold();
     // What is free is given at once, before `checkout` returns.
@@ -387,7 +405,11 @@ export class Session implements SocketHandler, BackendUser {
 
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
     this.#ran = true;
-    this.relay.begin(this.#command, { allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0 });
+    this.relay.begin(this.#command, {
+      allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0,
+      // The reply goes on counting where the command's last frame ends.
+      ...(this.#whole && frames.byteLength <= maxFrame ? {} : { seq: -1 }),
+    });
     const flowing = backend.send(steps, frames);
     // CLOSE and SEND_LONG_DATA have no reply.
     if (!this.relay.active && this.#whole) return this.#done();
@@ -493,6 +515,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#backend = undefined;
     const { track } = this;
     backend.reclaim();
+    backend.promised = false;
     backend.state = {
       settings: track.settings,
       dirty: this.#ran ? track.dirty : undefined,
@@ -528,6 +551,12 @@ export class Session implements SocketHandler, BackendUser {
 
   /** Goes on with a connection of its own. */
   move(host: SessionHost, backend: Backend): void {
+    // The client may still name it by its id.
+    const promised = this.promised;
+    if (promised !== undefined) {
+      if (promised === this.#backend) this.#drop("promised");
+      else this.#host.promises.void(promised);
+    }
     this.#giveBack();
     this.#host = host;
     this.dedicated = true;
@@ -572,12 +601,6 @@ export class Session implements SocketHandler, BackendUser {
   say(bytes: Uint8Array): void {
     if (!this.#gone) this.#socket.write(bytes);
   }
-}
-
-/** The backend that a session in this state needs. */
-function wantOf(track: Track, capabilities: number, fresh: boolean): Want {
-  const { settings, schema, multiStatements } = track;
-  return { kind: kindOf(capabilities, schema), settings, schema, multiStatements, fresh };
 }
 
 function statementId(frames: Uint8Array): number {
