@@ -17,7 +17,13 @@ export type Query = "key" | "rows";
 export type Job =
   & { readonly warmup: number }
   & (
-    | { readonly kind: "sessions"; readonly api: Api; readonly shape: Shape; readonly count: number }
+    | {
+      readonly kind: "sessions";
+      readonly api: Api;
+      readonly shape: Shape;
+      readonly count: number;
+      readonly seconds?: number;
+    }
     | { readonly kind: "queries"; readonly query: Query; readonly count: number }
     | { readonly kind: "queries"; readonly query: Query; readonly seconds: number }
     | { readonly kind: "bulk"; readonly rows: number; readonly pauseUs: number; readonly count: number }

@@ -46,7 +46,9 @@ export async function checkHolder({ name, via, place, process }: Door): Promise<
   if (owners.length === 0) throw new Error(`Nobody listens at ${name}`);
   const own = ownPids(process);
   for (const pid of owners) {
-    if (!own.includes(pid)) throw new Error(`${name} is also held by ${pid} (${executable(pid)}), which is not its server`);
+    if (!own.includes(pid)) {
+      throw new Error(`${name} is also held by ${pid} (${executable(pid)}), which is not its server`);
+    }
   }
   if (!owners.includes(process.pid)) throw new Error(`${name} is not held by ${process.pid}, which was started for it`);
   if (process.adminPort === undefined) return;

@@ -16,7 +16,7 @@ import { type ArmProcess, type ProxyArm, type ProxyOptions, withDoors } from "./
 function config(o: ProxyOptions, port: number, socket: string): string {
   const { host, port: to } = o.upstream;
   return `global
-  maxconn 20000
+  maxconn 4000
   nbthread ${availableParallelism()}
 defaults
   mode tcp
