@@ -10,14 +10,18 @@ import type { ArmProcess, Door } from "./arms/arm.ts";
 
 export { listeners as tcpHolders } from "../http/procfs.ts";
 
-/** Inodes of listening unix sockets at `path`. A server in a chroot has bound the end of it. */
+/**
+ * Inodes of listening unix sockets at `path`. A server in a chroot has bound the end of it; HAProxy has bound
+ * `PATH.PID.tmp` and then renamed the file.
+ */
 export function listeningInodes(table: string, path: string): Set<string> {
   const found = new Set<string>();
   for (const line of table.split("\n").slice(1)) {
     // Num: RefCount Protocol Flags Type St Inode Path
     const [, , , flags = "0", , , inode = "", bound = ""] = line.trim().split(/\s+/);
     const listening = (parseInt(flags, 16) & 0x10000) !== 0;
-    if (listening && bound.startsWith("/") && path.endsWith(bound)) found.add(`socket:[${inode}]`);
+    const name = bound.replace(/\.\d+\.tmp$/, "");
+    if (listening && name.startsWith("/") && path.endsWith(name)) found.add(`socket:[${inode}]`);
   }
   return found;
 }
@@ -40,16 +44,20 @@ export function ownPids(process: ArmProcess): number[] {
   return tree(process.pid).filter((pid) => executable(pid) === process.executable);
 }
 
-/** Throws unless the door's listener is held by its own process and nobody else, running the program that was started. */
+/**
+ * Throws unless the door's listener is held by its own process, running the program that was started, and by nobody that
+ * this process has not started itself: on Deno php-fpm inherits unix sockets.
+ */
 export async function checkHolder({ name, via, place, process }: Door): Promise<void> {
   const owners = via === "tcp" ? listeners(place.port) : socketHolders(place.socket);
   if (owners.length === 0) throw new Error(`Nobody listens at ${name}`);
-  const own = ownPids(process);
-  for (const pid of owners) {
-    if (!own.includes(pid)) {
-      throw new Error(`${name} is also held by ${pid} (${executable(pid)}), which is not its server`);
-    }
+  const family = tree(process.pid);
+  const stranger = owners.find((pid) => !family.includes(pid));
+  if (stranger !== undefined) {
+    throw new Error(`${name} is also held by ${stranger} (${executable(stranger)}), which is not its server`);
   }
+  const file = executable(process.pid);
+  if (file !== process.executable) throw new Error(`${name} is held by ${file}, expected ${process.executable}`);
   if (!owners.includes(process.pid)) throw new Error(`${name} is not held by ${process.pid}, which was started for it`);
   if (process.adminPort === undefined) return;
   const who = await (await fetch(`http://127.0.0.1:${process.adminPort}/-/whoami`)).json() as { pid?: unknown };

@@ -6,7 +6,8 @@
  */
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, launch, until } from "../../http/process.ts";
+import { freePorts } from "../../../tests/support/ports.ts";
+import { launch, until } from "../../http/process.ts";
 import { type ArmProcess, type Door, type ProxyArm, type ProxyOptions, withDoors } from "./arm.ts";
 
 export const STRATEGIES = ["smart", "always", "never"] as const;
@@ -32,7 +33,7 @@ ${o.toml}`;
 
 async function start(arm: string, runtime: readonly [string, ...string[]], o: ProxyOptions): Promise<ArmProcess> {
   mkdirSync(join(o.dir, "public"), { recursive: true });
-  const [web, adminPort] = [await freePort(), await freePort()];
+  const [web = 0, adminPort = 0, ...ports] = await freePorts(2 + STRATEGIES.length);
   const doors: Omit<Door, "process" | "arm">[] = [];
   let toml = `[server]
 listen = ["127.0.0.1:${web}"]
@@ -45,8 +46,8 @@ listen = "127.0.0.1:${adminPort}"
 level = "warn"
 access = "off"
 `;
-  for (const strategy of STRATEGIES) {
-    const [port, socket] = [await freePort(), join(o.dir, `${strategy}.sock`)];
+  for (const [i, strategy] of STRATEGIES.entries()) {
+    const [port, socket] = [ports[i]!, join(o.dir, `${strategy}.sock`)];
     toml += entry(o, strategy, port, socket);
     const place = { ...o.upstream, host: "127.0.0.1", port, socket };
     for (const via of ["tcp", "socket"] as const) doors.push({ name: `${arm} ${via} ${strategy}`, via, place });

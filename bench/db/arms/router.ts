@@ -7,7 +7,8 @@
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { mysql9Absent, mysql9Root } from "../../../tests/support/mysql9.ts";
-import { freePort, launch, until } from "../../http/process.ts";
+import { freePorts } from "../../../tests/support/ports.ts";
+import { launch, until } from "../../http/process.ts";
 import { executable } from "../../http/procfs.ts";
 import { tcpHolders } from "../identity.ts";
 import { type ArmProcess, type ProxyArm, type ProxyOptions, withDoors } from "./arm.ts";
@@ -30,7 +31,7 @@ async function start(o: ProxyOptions): Promise<ArmProcess> {
   const dir = mkdtempSync(join(mysql9Root, "tmp", "r-"));
   const name = `/tmp/${basename(dir)}`;
   chmodSync(dir, 0o755);
-  const [plain, sharing] = [await freePort(), await freePort()];
+  const [plain = 0, sharing = 0] = await freePorts(2);
   const text = `[DEFAULT]
 logging_folder=
 plugin_folder=/usr/lib/mysqlrouter/plugin
