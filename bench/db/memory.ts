@@ -52,6 +52,9 @@ export interface MemorySizes {
   readonly sessions: number;
 }
 
+/** Connections of the harness: the one that watches, and the one that asks. */
+const WATCHERS = 2;
+
 /** The proxy itself, without what it may have started. */
 function pidsOf(process: ArmProcess): number[] {
   return process.arm === "direct" ? [] : ownPids(process);
@@ -124,9 +127,14 @@ async function passage(door: Door, mib: number, pauseUs: number): Promise<Passag
   };
 }
 
-/** Weighs one arm, in a process of its own that has done nothing else; `undefined` is no proxy at all. */
+/**
+ * Weighs one arm, in a process of its own that has done nothing else; `undefined` is no proxy at all. The database must be
+ * fresh too: it keeps the memory of connections that are gone.
+ */
 export async function weigh(field: Field, arm: ProxyArm | undefined, o: MemorySizes): Promise<MemoryResult> {
   const process = arm === undefined ? field.processes[0]! : await field.fresh(arm);
+  const connected = async () =>
+    Number((await field.database.admin("SHOW STATUS LIKE 'Threads_connected'"))[0]?.[1]) - WATCHERS;
   try {
     const door = process.doors[0]!;
     await checkHolder(door);
@@ -136,7 +144,7 @@ export async function weigh(field: Field, arm: ProxyArm | undefined, o: MemorySi
     const worked = await settled(field, process);
     const clients = await idlers(door, o.idle);
     const withIdle = await settled(field, process);
-    const connections = Number((await field.database.admin("SHOW STATUS LIKE 'Threads_connected'"))[0]?.[1]);
+    const connections = await connected();
     for (const client of clients) client.destroy();
     await sleep(2_000);
     const left = await settled(field, process);

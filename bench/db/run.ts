@@ -18,7 +18,7 @@ import type { Door } from "./arms/arm.ts";
 import { DIRECT_ABOUT } from "./arms/direct.ts";
 import { Client } from "./client.ts";
 import { type Work, works } from "./experiments.ts";
-import { DATABASE_OPTIONS, Field } from "./field.ts";
+import { DATABASE_OPTIONS, Field, type FieldOptions } from "./field.ts";
 import { type MemoryResult, weigh } from "./memory.ts";
 import { type Options, parseOptions, USAGE } from "./options.ts";
 import type { Report, ReportProcess } from "./report_types.ts";
@@ -117,6 +117,16 @@ async function measureServer(o: Options, field: Field, all: readonly Work[], fou
   }
 }
 
+/** Works on a database of its own. */
+async function within(server: Server, o: FieldOptions, work: (field: Field) => Promise<void>): Promise<void> {
+  const field = await Field.start(await server.start({ options: DATABASE_OPTIONS }), o);
+  try {
+    await work(field);
+  } finally {
+    await field.stop();
+  }
+}
+
 async function main(): Promise<number> {
   const o = parseOptions(process.argv.slice(2));
   if (o === "help") {
@@ -147,30 +157,29 @@ async function main(): Promise<number> {
     if (o.json !== undefined) writeFileSync(o.json, `${JSON.stringify(report, null, 1)}\n`);
     return report;
   };
-  let memoryDone = !o.experiments.includes("memory");
-  for (const server of servers) {
-    if (!(o.servers?.includes(server.kind) ?? true)) continue;
-    if (server.absent !== undefined) {
-      if (o.servers !== undefined) throw new Error(`Cannot measure ${server.kind}: ${server.absent}`);
-      say(`without ${server.kind}: ${server.absent}`);
-      continue;
+  const present = servers.filter((server) => {
+    if (!(o.servers?.includes(server.kind) ?? true)) return false;
+    if (server.absent === undefined) return true;
+    if (o.servers !== undefined) throw new Error(`Cannot measure ${server.kind}: ${server.absent}`);
+    say(`without ${server.kind}: ${server.absent}`);
+    return false;
+  });
+  if (all.length > 0) {
+    for (const server of present) {
+      const delayMs = all.some((work) => work.experiment === "delay") ? o.delayMs : 0;
+      await within(server, { ...o, delayMs, say }, (field) => measureServer(o, field, all, found));
+      write();
     }
-    const database = await server.start({ options: DATABASE_OPTIONS });
-    const delayMs = all.some((work) => work.experiment === "delay") ? o.delayMs : 0;
-    const field = await Field.start(database, { ...o, delayMs, say });
-    try {
-      await measureServer(o, field, all, found);
-      // What waits in a proxy does not depend on the database behind it.
-      if (!memoryDone) {
-        memoryDone = true;
-        for (const arm of [undefined, ...field.arms.filter((one) => one.name !== "router")]) {
-          const result = await weigh(field, arm, o.memory);
-          found.memory.push(result);
-          say(`memory ${result.door}: ${JSON.stringify(result)}`);
-        }
-      }
-    } finally {
-      await field.stop();
+  }
+  // What waits in a proxy does not depend on the database behind it.
+  const [first] = present;
+  if (first !== undefined && o.experiments.includes("memory")) {
+    const arms = o.arms.filter((arm) => arm.name !== "router" && arm.absent(first.kind) === undefined);
+    for (const arm of [undefined, ...arms]) {
+      await within(first, { ...o, arms: [], delayMs: 0, say }, async (field) => {
+        found.versions[first.kind] = field.version;
+        found.memory.push(await weigh(field, arm, o.memory));
+      });
       write();
     }
   }
