@@ -4,7 +4,7 @@ import type { ServerFacts } from "./backend/facts.ts";
 import type { DatabaseSettings } from "./config.ts";
 import type { DialFailure as PoolDialFailure, PoolEvents } from "./pool/options.ts";
 import type { Executed } from "./session/host.ts";
-import { digestOf } from "./sql/digest.ts";
+import type { Digest } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
 import { DigestTable } from "./stats/digests.ts";
 import {
@@ -80,14 +80,13 @@ export class Recorder implements UpstreamEvents {
     this.#log("debug", "a connection to the database failed", { db: this.#name, error });
   }
 
-  executed(_user: string, what: Executed): void {
+  executed(what: Executed, digest: Digest | undefined): void {
     const counts = this.#counts;
     counts.command(what.command);
     if (what.error !== 0) counts.error(what.error);
     counts.toClients.inc(what.bytes);
-    if (what.sql === undefined) return;
+    if (digest === undefined) return;
     counts.seconds.observe(what.ms / 1000);
-    const digest = digestOf(what.sql, what.mode);
     const sample = {
       hash: digest.hash,
       text: () => digest.text,

@@ -11,6 +11,7 @@ import type { Executed, SessionHost, Want } from "./session/host.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
 import { Analyser } from "./sql/analyser.ts";
+import type { Digest } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
 import { isReplayable } from "./sql/variables.ts";
 import { SettingsGraph } from "./state/graph.ts";
@@ -42,7 +43,7 @@ export interface UpstreamOptions {
 /** What happens, for metrics and the log. Must not throw. */
 export interface UpstreamEvents {
   readonly pool: PoolEvents;
-  executed(user: string, what: Executed): void;
+  executed(what: Executed, digest: Digest | undefined): void;
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;
   /** `done`: reset; `skipped`: nothing could differ; `failed`: closed. */
@@ -179,8 +180,9 @@ export class Upstream implements SessionHost, BackendOwner {
     this.#viewsAsked = -Infinity;
   }
 
-  executed(session: { readonly user: string }, what: Executed): void {
-    this.#options.events.executed(session.user, what);
+  executed(_session: { readonly user: string }, what: Executed): void {
+    const { sql, mode } = what;
+    this.#options.events.executed(what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
   }
 
   answered(kind: "set" | "read" | "use" | "ping"): void {

@@ -88,7 +88,7 @@ describe("an execution", () => {
     expect(got.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     expect([bench.ends, x.handler, x.bytes]).toEqual([["ok"], "php", 5]);
     expect(bench.world.clock.pending).toBe(1);
-    bench.world.clock.advance(10);
+    bench.world.clock.advance(25);
     expect(bench.world.clock.pending).toBe(0);
   });
 
@@ -105,7 +105,7 @@ describe("an execution", () => {
     const bench = await Bench.up();
     const { response } = bench.run({}, 1000);
     const pid = bench.world.sockets.get(bench.socket)!;
-    bench.world.clock.advance(1009);
+    bench.world.clock.advance(1024);
     const error = await failure(response);
     expect([error.code, error.status]).toEqual(["PHP_TIMEOUT", 504]);
     expect([bench.world.killed, bench.free, bench.ends]).toEqual([[{ pid, reason: "timeout" }], 0, ["timeout"]]);
@@ -126,7 +126,7 @@ describe("an execution", () => {
     const bench = await Bench.up();
     const { x, response } = bench.run();
     x.leave();
-    bench.world.clock.advance(10);
+    bench.world.clock.advance(25);
     expect((await failure(response)).status).toBe(499);
     expect([bench.free, bench.world.killed, bench.ends]).toEqual([0, [], ["left"]]);
     await bench.replace();
@@ -140,14 +140,14 @@ describe("an execution", () => {
     one.x.leave();
     silent.world.clock.advance(499);
     expect(silent.killedLate).toEqual([]);
-    silent.world.clock.advance(20);
+    silent.world.clock.advance(26);
     expect(silent.killedLate).toEqual([pid]);
 
     const noticed = await Bench.up();
     const two = noticed.run({}, 500);
     const same = noticed.world.sockets.get(noticed.socket)!;
     two.x.leave();
-    noticed.world.clock.advance(10);
+    noticed.world.clock.advance(25);
     await settle();
     for (const attempt of noticed.world.attempts) attempt.accept();
     await settle();

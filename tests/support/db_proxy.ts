@@ -63,6 +63,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
           url: `mysql://${encodeURIComponent(user)}:${encodeURIComponent(password)}@${where}${joined}`,
           listen: `127.0.0.1:${port}`,
           socket,
+          min_connections: 0,
           max_connections: size,
           reset_strategy: strategy,
           auth: "trust",

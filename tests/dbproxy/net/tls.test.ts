@@ -15,8 +15,10 @@ import {
 } from "../../../plugins/dbproxy/net/tls.ts";
 import { makeCertificates } from "../../support/certificates.ts";
 import { everyBytes, pair } from "../../support/pair.ts";
-import { pause } from "../../support/wait.ts";
+import { allowSlowTests, pause } from "../../support/wait.ts";
 import { Inbox, utf8 } from "./inbox.ts";
+
+allowSlowTests(60_000);
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-tls-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
