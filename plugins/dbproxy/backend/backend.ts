@@ -12,7 +12,7 @@ import { frame } from "../wire/frame.ts";
 import type { ErrPacket, Greeting } from "../wire/packets.ts";
 import { type LoggedIn, ServerRefused } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
-import { encodeStep, queryPayload } from "./steps.ts";
+import { encodeSteps, type OwnCommand, queryPayload } from "./steps.ts";
 
 /** Who works with a backend while it is lent. */
 export interface BackendUser {
@@ -98,7 +98,9 @@ export class Backend implements Pooled, SocketHandler {
   send(steps: readonly Step[], command: Uint8Array): boolean {
     if (steps.length === 0) return this.#socket.write(command);
     const parts: Uint8Array[] = [];
-    for (const step of steps) parts.push(this.#expectStep(step, (error) => this.#down(error)));
+    for (const own of encodeSteps(steps, this.facts, this.#attributes)) {
+      parts.push(this.#expect(own, (error) => this.#down(error)));
+    }
     parts.push(command);
     return this.#socket.write(concat(parts));
   }
@@ -126,13 +128,15 @@ export class Backend implements Pooled, SocketHandler {
   async prepare(steps: readonly Step[], lenient = false): Promise<void> {
     if (steps.length === 0) return;
     const parts: Uint8Array[] = [];
-    const done = Promise.all(steps.map((step) =>
-      new Promise<void>((resolve, reject) => {
-        const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
-        parts.push(this.#expectStep(step, refused, resolve));
-        this.#pending.push(reject);
-      })
-    ));
+    const done = Promise.all(
+      encodeSteps(steps, this.facts, this.#attributes).map((own) =>
+        new Promise<void>((resolve, reject) => {
+          const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
+          parts.push(this.#expect(own, refused, resolve));
+          this.#pending.push(reject);
+        })
+      ),
+    );
     this.#socket.write(concat(parts));
     try {
       await done;
@@ -258,17 +262,16 @@ export class Backend implements Pooled, SocketHandler {
     this.#user?.onBackendLost(error);
   }
 
-  /** Encodes a step and notes what is expected of it. */
-  #expectStep(step: Step, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
+  /** Notes what is expected of a command, and frames it. */
+  #expect(own: OwnCommand, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
     if (this.#lost !== undefined) failed(this.#lost);
-    const { command, payload } = encodeStep(step, this.facts, this.#attributes);
-    this.#collector.expect(command, (reply) => {
+    this.#collector.expect(own.command, (reply) => {
       if (reply.err !== undefined) {
-        const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
+        const text = `The database refused ${own.step} in preparing a connection: ${reply.err.message}`;
         failed(new StepFailed(text, reply.err));
       } else done?.();
     });
-    return frame(0, payload);
+    return frame(0, own.payload);
   }
 }
 
