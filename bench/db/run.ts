@@ -43,7 +43,8 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 /** One window, again while it cannot be trusted and tries are left. */
 async function trusted(o: Options, field: Field, door: Door, work: Work, round: number): Promise<Sample> {
   for (let attempt = 0;; attempt++) {
-    await quiet(o.maxForeign, o.patience);
+    // Looking whether the machine is quiet takes longer than many a window: only after one was spoilt.
+    if (attempt > 0) await quiet(o.maxForeign, o.patience);
     const result = await measure(door, work.job, {
       clients: work.clients,
       who: field.who,
