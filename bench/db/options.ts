@@ -33,7 +33,7 @@ export const USAGE: string = `bun bench/db/run.ts [options]
   --delay MS          delay of that link, each way (default 1)
   --idle N            idle sessions to weigh (default 2000)
   --bulk MIB          size of the large result (default 1024)
-  --prewarm N         seconds of work on every Fairlead before the first round (default 4)
+  --prewarm N         seconds of work on every Fairlead before the first round (default 8)
   --retries N         times an untrustworthy window is measured again (default 1)
   --max-foreign F     share of the machine others may use in a window (default 0.1)
   --patience N        seconds to wait for a quiet machine before measuring again (default 5)
@@ -103,7 +103,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       delay: text("1"),
       idle: text("2000"),
       bulk: text("1024"),
-      prewarm: text("4"),
+      prewarm: text("8"),
       retries: text("1"),
       "max-foreign": text("0.1"),
       patience: text("5"),
