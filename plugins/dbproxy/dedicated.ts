@@ -20,6 +20,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     sessions: host.sessions,
     schemas: host.schemas,
     now: host.now,
+    promises: host.promises,
     root: (charset) => host.root(charset),
     mayRunMore: () => true,
     checkout(_want, waiter) {
@@ -29,6 +30,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     },
     release: (backend) => end(backend, true),
     discard: (backend) => end(backend, false),
+    changeUser: () => Promise.reject(new CoreError("DB_DEDICATED", "This connection is the server's to change")),
     kill: (id, query) => host.kill(id, query),
     catalogueChanges: () => host.catalogueChanges(),
     executed: (session, what) => host.executed(session, what),

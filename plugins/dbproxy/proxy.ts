@@ -16,12 +16,12 @@ import type { Clock } from "./pool/options.ts";
 import { Recorder } from "./recorder.ts";
 import { type FrontOptions, type Relayed, welcome } from "./session/front.ts";
 import { relayLogin } from "./session/relay_login.ts";
+import type { Talk } from "./session/talk.ts";
 import { giveToGroup } from "./socket_group.ts";
 import type { DatabaseReport, PoolReport } from "./stats/report.ts";
 import type { DbCounts } from "./stats/metrics.ts";
 import { Upstream } from "./upstream.ts";
 import { CAP } from "./wire/capabilities.ts";
-import type { Conversation } from "./wire/conversation.ts";
 import type { Login } from "./wire/packets.ts";
 import { tooManyConnections } from "./wire/errors.ts";
 import { Refused } from "./session/front.ts";
@@ -125,12 +125,12 @@ export class MysqlProxy implements DatabaseReport {
   }
 
   /** A connection of its own for a user whom only the server knows. There may be as many as pooled ones, beside them. */
-  async #relay(talk: Conversation, login: Login, nonce: Uint8Array): Promise<Relayed> {
+  async #relay(talk: Talk, login: Login, nonce: Uint8Array): Promise<Relayed> {
     if (this.#dedicated >= this.#settings.maxConnections) throw new Refused(tooManyConnections());
     this.#dedicated++;
     try {
       const schema = (login.capabilities & CAP.CONNECT_WITH_DB) === 0 ? undefined : login.database;
-      const flags = login.capabilities & (kindFlags | CAP.MULTI_STATEMENTS);
+      const flags = login.capabilities & (kindFlags | CAP.MULTI_STATEMENTS | CAP.CAN_HANDLE_EXPIRED_PASSWORDS);
       const logged = await relayLogin(talk, login, this.#account, { flags, charset: login.charset, schema }, nonce);
       const backend = new Backend(logged, {
         kind: kindOf(flags, schema),
@@ -145,7 +145,8 @@ export class MysqlProxy implements DatabaseReport {
         renewed: 0,
         owner: { onStray: () => {} },
       });
-      await backend.prepare([{ kind: "trackers" }]);
+      // Whose password has expired may do nothing but set a new one.
+      await backend.prepare([{ kind: "trackers" }], true);
       return { host: dedicatedHost(this.#upstream, () => this.#dedicated--), backend };
     } catch (cause) {
       this.#dedicated--;

@@ -27,6 +27,7 @@ const closes: Readonly<Record<string, CloseReason>> = {
   lost: "error",
   unprepared: "error",
   client_left: "client",
+  promised: "client",
   closed: "gone",
   spoke: "unread",
   drained: "drain",

@@ -2,12 +2,14 @@ import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Account } from "./backend/account.ts";
 import { Backend, type BackendOwner } from "./backend/backend.ts";
+import { changeUser } from "./backend/change_user.ts";
 import { factQueries, readFacts, type ServerFacts, viewsQuery } from "./backend/facts.ts";
 import { flagsOf, kindOf } from "./backend/kind.ts";
 import { login } from "./backend/login.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
 import type { Executed, SessionHost, Want } from "./session/host.ts";
+import { Promises } from "./session/promises.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
 import { Analyser } from "./sql/analyser.ts";
@@ -15,7 +17,7 @@ import type { Digest } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
 import { isReplayable } from "./sql/variables.ts";
 import { SettingsGraph } from "./state/graph.ts";
-import { distance } from "./state/plan.ts";
+import { distance, plan } from "./state/plan.ts";
 import type { Step } from "./state/plan.ts";
 import type { Settings } from "./state/settings.ts";
 import { CAP } from "./wire/capabilities.ts";
@@ -58,6 +60,7 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly analyser: Analyser = new Analyser();
   readonly sessions: SessionRegistry = new SessionRegistry();
   readonly schemas: SchemaMemory;
+  readonly promises: Promises;
   readonly now: () => number;
   readonly graph: SettingsGraph | undefined;
   readonly #roots: SettingsGraph;
@@ -86,7 +89,10 @@ export class Upstream implements SessionHost, BackendOwner {
       clean: (backend) => this.#clean(backend),
       check: (backend) => backend.ping(),
       close: (backend, reason) => backend.close(reason !== "lost" && reason !== "client_left"),
-      score: (backend, want) => distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0),
+      score: (backend, want) => {
+        if (backend.promised) return backend === want.promised ? -1 : Infinity;
+        return distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+      },
       kindOf: (want) => want.kind,
       maxConnections: options.maxConnections,
       minConnections: options.minConnections,
@@ -99,6 +105,7 @@ export class Upstream implements SessionHost, BackendOwner {
       clock,
       random: options.random,
     });
+    this.promises = new Promises(this.#pool);
   }
 
   /** What is known of the server; throws before it was ever reached. */
@@ -161,6 +168,19 @@ export class Upstream implements SessionHost, BackendOwner {
 
   discard(backend: Backend, reason: string): void {
     this.#pool.discard(backend, reason);
+  }
+
+  async changeUser(backend: Backend, want: Want): Promise<void> {
+    const { schema, settings } = want;
+    const at = this.now();
+    await changeUser(backend, this.#options.account, { charset: settings.charset, schema });
+    backend.kind = want.kind;
+    backend.state = { ...backend.state, settings: settings.root, dirty: undefined, schema, used: false };
+    backend.renewed = at;
+    await backend.prepare(this.#beginning(backend));
+    await backend.prepare(plan(backend.state, want));
+    backend.state = { ...backend.state, ...want };
+    if (schema !== undefined) this.schemas.remember(schema);
   }
 
   async kill(backendId: number, query: boolean): Promise<void> {

@@ -7,11 +7,12 @@ import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
+import { Conversation } from "../wire/conversation.ts";
 import { frame } from "../wire/frame.ts";
-import type { ErrPacket } from "../wire/packets.ts";
-import type { LoggedIn } from "./login.ts";
+import type { ErrPacket, Greeting } from "../wire/packets.ts";
+import { type LoggedIn, ServerRefused } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
-import { encodeStep, queryPayload } from "./steps.ts";
+import { encodeSteps, type OwnCommand, queryPayload } from "./steps.ts";
 
 /** Who works with a backend while it is lent. */
 export interface BackendUser {
@@ -35,7 +36,13 @@ export interface BackendOwner {
 export class Backend implements Pooled, SocketHandler {
   /** The server's connection id. */
   readonly id: number;
-  readonly kind: string;
+  /** Changes with its user only. */
+  kind: string;
+  /** A client was greeted with its id: while that one lives it serves nobody else. */
+  promised = false;
+  /** What it was greeted with, and asked for then. */
+  readonly greeting: Greeting;
+  readonly capabilities: number;
   facts: ServerFacts;
   state: BackendState;
   /** When it was last as good as new, in ms of the pool's clock. */
@@ -54,6 +61,8 @@ export class Backend implements Pooled, SocketHandler {
     options: { kind: string; facts: ServerFacts; state: BackendState; renewed: number; owner: BackendOwner },
   ) {
     this.id = login.greeting.threadId;
+    this.greeting = login.greeting;
+    this.capabilities = login.capabilities;
     this.kind = options.kind;
     this.facts = options.facts;
     this.state = options.state;
@@ -89,7 +98,9 @@ export class Backend implements Pooled, SocketHandler {
   send(steps: readonly Step[], command: Uint8Array): boolean {
     if (steps.length === 0) return this.#socket.write(command);
     const parts: Uint8Array[] = [];
-    for (const step of steps) parts.push(this.#expectStep(step, (error) => this.#down(error)));
+    for (const own of encodeSteps(steps, this.facts, this.#attributes)) {
+      parts.push(this.#expect(own, (error) => this.#down(error)));
+    }
     parts.push(command);
     return this.#socket.write(concat(parts));
   }
@@ -112,16 +123,20 @@ export class Backend implements Pooled, SocketHandler {
    *
    * @throws CoreError `DB_STEP_FAILED` with the server's text (the connection is not as it should be: discard it), or what
    * it was lost with
+   * @param lenient the server may refuse steps
    */
-  async prepare(steps: readonly Step[]): Promise<void> {
+  async prepare(steps: readonly Step[], lenient = false): Promise<void> {
     if (steps.length === 0) return;
     const parts: Uint8Array[] = [];
-    const done = Promise.all(steps.map((step) =>
-      new Promise<void>((resolve, reject) => {
-        parts.push(this.#expectStep(step, reject, resolve));
-        this.#pending.push(reject);
-      })
-    ));
+    const done = Promise.all(
+      encodeSteps(steps, this.facts, this.#attributes).map((own) =>
+        new Promise<void>((resolve, reject) => {
+          const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
+          parts.push(this.#expect(own, refused, resolve));
+          this.#pending.push(reject);
+        })
+      ),
+    );
     this.#socket.write(concat(parts));
     try {
       await done;
@@ -149,6 +164,26 @@ export class Backend implements Pooled, SocketHandler {
     }
   }
 
+  /**
+   * Speaks with the server packet by packet, for what is no command and its reply: the dialogue of COM_CHANGE_USER.
+   *
+   * @throws what `talk` throws; the connection is lost then, unless that was an error packet
+   */
+  async converse<T>(talk: (server: Conversation) => Promise<T>): Promise<T> {
+    if (this.#lost !== undefined) throw this.#lost;
+    const server = new Conversation(this.#socket);
+    try {
+      return await talk(server);
+    } catch (cause) {
+      if (!(cause instanceof ServerRefused)) this.#down(cause as CoreError);
+      throw cause;
+    } finally {
+      this.#socket.handler = this;
+      const rest = server.leave();
+      if (rest.byteLength > 0) this.onData(rest);
+    }
+  }
+
   /** Whether it answers. */
   async ping(): Promise<boolean> {
     try {
@@ -169,6 +204,7 @@ export class Backend implements Pooled, SocketHandler {
   close(polite: boolean): void {
     const error = new CoreError("DB_CLOSED", "The proxy closed its connection to the database");
     this.#lost ??= error;
+    this.promised = false;
     if (polite) {
       this.#socket.write(frame(0, Uint8Array.of(COM.QUIT)));
       this.#socket.end();
@@ -212,6 +248,7 @@ export class Backend implements Pooled, SocketHandler {
   #stray(reason: "closed" | "spoke"): void {
     if (this.#lost !== undefined) return;
     this.#lost = new CoreError("DB_LOST", "The database closed an idle connection");
+    this.promised = false;
     this.#socket.destroy();
     this.#owner.onStray(this, reason);
   }
@@ -219,22 +256,22 @@ export class Backend implements Pooled, SocketHandler {
   #down(error: CoreError): void {
     if (this.#lost !== undefined) return;
     this.#lost = error;
+    this.promised = false;
     this.#socket.destroy();
     for (const reject of this.#pending.splice(0)) reject(error);
     this.#user?.onBackendLost(error);
   }
 
-  /** Encodes a step and notes what is expected of it. */
-  #expectStep(step: Step, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
+  /** Notes what is expected of a command, and frames it. */
+  #expect(own: OwnCommand, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
     if (this.#lost !== undefined) failed(this.#lost);
-    const { command, payload } = encodeStep(step, this.facts, this.#attributes);
-    this.#collector.expect(command, (reply) => {
+    this.#collector.expect(own.command, (reply) => {
       if (reply.err !== undefined) {
-        const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
+        const text = `The database refused ${own.step} in preparing a connection: ${reply.err.message}`;
         failed(new StepFailed(text, reply.err));
       } else done?.();
     });
-    return frame(0, payload);
+    return frame(0, own.payload);
   }
 }
 

@@ -8,13 +8,16 @@ import { Conversation } from "../wire/conversation.ts";
 import { decodeErr } from "../wire/err.ts";
 import { decodeGreeting } from "../wire/greeting.ts";
 import { encodeLogin, encodeSslRequest } from "../wire/login.ts";
-import type { ErrPacket, Greeting } from "../wire/packets.ts";
+import type { ErrPacket, Greeting, Login } from "../wire/packets.ts";
 import type { Account } from "./account.ts";
 
 /** What every backend is asked for, besides the flags of its kind. */
 const always = CAP.CLIENT_MYSQL | CAP.LONG_FLAG | CAP.PROTOCOL_41 | CAP.TRANSACTIONS | CAP.SECURE_CONNECTION |
   CAP.MULTI_RESULTS | CAP.PLUGIN_AUTH | CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.SESSION_TRACK |
   CAP.DEPRECATE_EOF;
+
+/** What the proxy says of itself. */
+export const ownAttributes: Login["attributes"] = [["_client_name", "fairlead"], ["program_name", "fairlead"]];
 
 /** What the proxy says it takes at most, in bytes: as much as servers can be set to. */
 const longestPacket = 0x40000000;
@@ -74,7 +77,8 @@ export async function login(account: Account, wish: LoginWish, signal?: AbortSig
   try {
     const { user, password } = account;
     const { plugin, nonce } = greeting;
-    const dialogue = clientDialogue({ user, password, plugin, nonce, secure: talk.socket.secure });
+    const { secure, encrypted } = talk.socket;
+    const dialogue = clientDialogue({ user, password, plugin, nonce, secure, encrypted });
     const first = dialogue.first();
     talk.write(encodeLogin({
       capabilities,
@@ -85,7 +89,7 @@ export async function login(account: Account, wish: LoginWish, signal?: AbortSig
       auth: first.auth,
       database: wish.schema,
       plugin: first.plugin,
-      attributes: [["_client_name", "fairlead"], ["program_name", "fairlead"]],
+      attributes: ownAttributes,
       zstdLevel: 0,
     }));
     for (;;) {

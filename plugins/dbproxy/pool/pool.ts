@@ -108,6 +108,25 @@ export class Pool<B extends Pooled, W> {
     else if (slot !== undefined) this.#supply.remove(slot, reason);
   }
 
+  /** The idle backends, last used first, and whether more may be opened beside all there are. */
+  idle(): { readonly backends: readonly B[]; readonly room: boolean } {
+    const { slots, dials } = this.#supply;
+    return {
+      backends: slots.idle.map((slot) => slot.backend).reverse(),
+      room: slots.size + dials.size < this.#settings.max,
+    };
+  }
+
+  /** Opens one for this in advance, where that takes nothing from anybody. */
+  spare(want: W): void {
+    if (!this.#draining) this.#supply.spare(want);
+  }
+
+  /** The scores of idle backends have changed by themselves: one may suit who seeks. */
+  reconsider(): void {
+    if (this.#supply.seeking.size > 0) this.#supply.tend();
+  }
+
   /** Refuses newcomers and serves those who wait already; resolves when every backend has come back and is closed. */
   drain(): Promise<void> {
     return new Promise((resolve) => {

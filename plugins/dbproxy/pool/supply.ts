@@ -263,6 +263,13 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     }
   }
 
+  /** Opens one in advance, unless another is on its way or more than half of what may be is there. */
+  spare(want: W): void {
+    if (this.#stopping || this.pacer.open || this.dials.size > 0 || this.slots.size * 2 >= this.#settings.max) return;
+    const now = this.#clock.now();
+    if (this.pacer.dialAt(now, 0) <= now) this.dials.start("warm", this.#options.kindOf(want), want);
+  }
+
   /**
    * While the breaker is open, sees now and then whether the upstream is back. There is always room: the dial that failed has
    * left its place, and no other has brought a backend since, or the breaker would be closed.

@@ -5,7 +5,6 @@ import { rsaKeys } from "../auth/rsa.ts";
 import { serverDialogue, type Sha2Cache, trustDialogue } from "../auth/server_dialogue.ts";
 import type { Backend } from "../backend/backend.ts";
 import type { ServerFacts } from "../backend/facts.ts";
-import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket } from "../net/socket.ts";
 import { startTlsServer, type TlsServerContext } from "../net/tls.ts";
 import { plan } from "../state/plan.ts";
@@ -21,15 +20,17 @@ import type { ErrPacket, Greeting, Login } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
 import { changeUser } from "./change_user.ts";
 import { errorFor } from "./error_for.ts";
-import type { SessionHost, Want } from "./host.ts";
+import { type SessionHost, wantOf } from "./host.ts";
 import { Session } from "./session.ts";
+import type { Talk } from "./talk.ts";
 import { Track } from "./track.ts";
 
 /** What the proxy can do itself, or passes on; a server's greeting is cut to this. */
 const able = CAP.CLIENT_MYSQL | CAP.FOUND_ROWS | CAP.LONG_FLAG | CAP.CONNECT_WITH_DB | CAP.NO_SCHEMA | CAP.ODBC |
   CAP.LOCAL_FILES | CAP.IGNORE_SPACE | CAP.PROTOCOL_41 | CAP.INTERACTIVE | CAP.IGNORE_SIGPIPE | CAP.TRANSACTIONS |
   CAP.SECURE_CONNECTION | CAP.MULTI_STATEMENTS | CAP.MULTI_RESULTS | CAP.PS_MULTI_RESULTS | CAP.PLUGIN_AUTH |
-  CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.SESSION_TRACK | CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES;
+  CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.CAN_HANDLE_EXPIRED_PASSWORDS | CAP.SESSION_TRACK |
+  CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES;
 
 /** What a server offers whether its own backend does or not. */
 const own = CAP.COMPRESS | (zstdSupported ? CAP.ZSTD_COMPRESSION : 0);
@@ -47,7 +48,7 @@ export interface FrontOptions {
   /** Waits until the server is known. */
   meet(): Promise<void>;
   /** Logs in a user the proxy does not know, at the server itself; undefined when such users are refused. */
-  readonly relay?: ((talk: Conversation, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
+  readonly relay?: ((talk: Talk, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
   authFailed(plugin: string): void;
   /** A client was not let in. */
   turnedAway(client: ByteSocket, error: CoreError): void;
@@ -62,6 +63,7 @@ export interface Relayed {
 /** Greets a client, logs it in and makes it a session. Never rejects. */
 export async function welcome(socket: ByteSocket, options: FrontOptions): Promise<void> {
   let talk = new Conversation(socket);
+  let promised: Backend | undefined;
   const timer = setTimeout(() => {
     talk.abort(new CoreError("DB_LOGIN_TIMEOUT", `The client did not log in within ${options.timeoutMs} ms`));
   }, options.timeoutMs);
@@ -69,7 +71,8 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
     await options.meet();
     const { host } = options;
     const { facts } = host;
-    const id = host.sessions.nextId();
+    promised = host.promises.make();
+    const id = promised?.id ?? host.sessions.nextId();
     const greeting = greetingFor(facts, id, options.tls !== undefined);
     talk.write(encodeGreeting(greeting));
     let payload = await talk.read();
@@ -94,8 +97,20 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       (capabilities & CAP.CONNECT_WITH_DB) === 0 ? undefined : login.database,
       (capabilities & CAP.MULTI_STATEMENTS) !== 0,
     );
-    const backend = relayed?.backend ?? await enter(host, capabilities, track);
+    let backend = relayed?.backend;
+    try {
+      backend ??= await enter(host, capabilities, track, promised);
+    } catch (cause) {
+      // The password was right.
+      talk.write(...farewell);
+      throw cause;
+    }
     clearTimeout(timer);
+    if (relayed === undefined) host.promises.saw(wantOf(track, capabilities, true));
+    else if (promised !== undefined) {
+      host.promises.void(promised);
+      promised = undefined;
+    }
     talk.write(...farewell, okPacket(track.status, capabilities));
     const session = new Session(relayed?.host ?? host, {
       id,
@@ -104,12 +119,15 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       ...compressedIf(talk.socket, capabilities, login.zstdLevel),
       track,
       backend,
+      promised,
+      dedicated: relayed !== undefined,
       changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
     });
     const rest = talk.leave();
     if (rest.byteLength > 0) session.onData(rest);
   } catch (cause) {
     clearTimeout(timer);
+    if (promised !== undefined) options.host.promises.end(promised);
     if ((cause as CoreError).code === "DB_CLOSED") return talk.socket.destroy();
     options.turnedAway(talk.socket, cause as CoreError);
     const packet = cause instanceof Refused ? cause.packet : errorFor(cause);
@@ -195,16 +213,15 @@ export function hostOf(socket: ByteSocket): string {
  * Makes sure that the client's default schema is there, as its login would. Returns the backend that was needed to ask;
  * none when the schema was used lately.
  */
-export async function enter(host: SessionHost, capabilities: number, track: Track): Promise<Backend | undefined> {
+export async function enter(
+  host: SessionHost,
+  capabilities: number,
+  track: Track,
+  promised: Backend | undefined,
+): Promise<Backend | undefined> {
   const { schema } = track;
   if (schema === undefined || host.schemas.known(schema)) return undefined;
-  const want: Want = {
-    kind: kindOf(capabilities, schema),
-    settings: track.settings,
-    schema,
-    multiStatements: track.multiStatements,
-    fresh: true,
-  };
+  const want = { ...wantOf(track, capabilities, true), promised };
   const backend = await new Promise<Backend>((resolve, reject) => {
     host.checkout(want, { onBackend: resolve, onRefuse: reject });
   });

@@ -1,5 +1,6 @@
 import type { CoreError } from "../../../core/error.ts";
 import type { Backend } from "../backend/backend.ts";
+import { kindOf } from "../backend/kind.ts";
 import type { ServerFacts } from "../backend/facts.ts";
 import type { Checkout, CheckoutWaiter } from "../pool/options.ts";
 import type { Analyser } from "../sql/analyser.ts";
@@ -7,12 +8,22 @@ import type { Residue, SqlMode } from "../sql/statement.ts";
 import type { SettingsGraph } from "../state/graph.ts";
 import type { Settings } from "../state/settings.ts";
 import type { WantedState } from "../state/backend_state.ts";
+import type { Promises } from "./promises.ts";
 import type { SessionRegistry } from "./registry.ts";
+import type { Track } from "./track.ts";
 import type { SchemaMemory } from "./schemas.ts";
 
 /** What a session wants of the backend it is lent. */
 export interface Want extends WantedState {
   readonly kind: string;
+  /** The backend whose id the client was greeted with. */
+  readonly promised?: Backend | undefined;
+}
+
+/** What a session in this state needs; `fresh` as in {@linkcode WantedState}. */
+export function wantOf(track: Track, capabilities: number, fresh: boolean): Want {
+  const { settings, schema, multiStatements } = track;
+  return { kind: kindOf(capabilities, schema), settings, schema, multiStatements, fresh };
 }
 
 /** One command that is over, for the statistics. */
@@ -42,11 +53,18 @@ export interface SessionHost {
   /** Whether one of these names (lower case) may be a view, which can call anything. */
   mayRunMore(tables: readonly string[]): boolean;
   readonly now: () => number;
+  readonly promises: Promises;
   checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout;
   /** Gives a backend back; its state says what has to be undone. */
   release(backend: Backend): void;
   /** A backend that must not be used again. */
   discard(backend: Backend, reason: string): void;
+  /**
+   * Makes a session's backend as good as new and what is wanted, whose kind may differ in having a default schema.
+   *
+   * @throws ServerRefused where the schema is not to be had: the backend's state is unknown then
+   */
+  changeUser(backend: Backend, want: Want): Promise<void>;
   /** Ends a server's connection, or what runs on it, over a connection of its own. */
   kill(backendId: number, query: boolean): Promise<void>;
   /** Databases, views, accounts or global settings may have changed. */

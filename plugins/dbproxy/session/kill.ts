@@ -21,11 +21,11 @@ export function kill(
   const ok = () => by.answer(plainOk(by.track.status, by.capabilities));
   const backendId = victim.backendId;
   if (victim === by && !target.query) {
-    victim.close();
+    victim.end();
     return true;
   }
   if (backendId === undefined) {
-    if (!target.query) victim.close();
+    if (!target.query) victim.end();
     ok();
     return true;
   }

@@ -1,16 +1,16 @@
 import type { Session } from "./session.ts";
 
+/** The first of the proxy's own ids. */
+const first = 0x4000_0000;
+
 /**
- * The sessions by the connection ids they were greeted with. Ids are the proxy's own: a session has no connection of its
- * own when it is greeted. They start high, where no server's have come yet, so that both kinds can be told apart.
+ * The sessions, and whom a connection id means. A session is greeted with the id of the backend that it was promised, or else
+ * with one of the proxy's own; those start high, where no server's have come yet.
  */
 export class SessionRegistry {
-  readonly #sessions = new Map<number, Session>();
-  #next: number;
-
-  constructor(first = 0x4000_0000) {
-    this.#next = first;
-  }
+  readonly #sessions = new Set<Session>();
+  readonly #greeted = new Map<number, Session>();
+  #next = first;
 
   get size(): number {
     return this.#sessions.size;
@@ -20,28 +20,34 @@ export class SessionRegistry {
     return this.#sessions.values();
   }
 
-  /** A new id. */
+  /** A new id of the proxy's own. */
   nextId(): number {
     for (;;) {
       const id = this.#next;
-      this.#next = id >= 0x7fff_ffff ? 0x4000_0000 : id + 1;
-      if (!this.#sessions.has(id)) return id;
+      this.#next = id >= 0x7fff_ffff ? first : id + 1;
+      if (!this.#greeted.has(id)) return id;
     }
   }
 
   add(session: Session): void {
-    this.#sessions.set(session.id, session);
+    this.#sessions.add(session);
+    this.#greeted.set(session.id, session);
   }
 
   delete(session: Session): void {
-    if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
+    this.#sessions.delete(session);
+    // A server that was started again counts from the beginning: the id may be another's by now.
+    if (this.#greeted.get(session.id) === session) this.#greeted.delete(session.id);
   }
 
-  /** Whom an id means: the session greeted with it, or else the one that now runs on the server's connection of that id. */
+  /**
+   * The session that was greeted with the id, or has the server's connection of that id. An id of a connection that was never
+   * the session's own and is closed counts as long as the session has another one: the server has not begun to count anew.
+   */
   find(id: number): Session | undefined {
-    const greeted = this.#sessions.get(id);
-    if (greeted !== undefined) return greeted;
-    for (const session of this.#sessions.values()) if (session.backendId === id) return session;
+    const greeted = this.#greeted.get(id);
+    if (greeted !== undefined && (id >= first || (greeted.promised ?? greeted.backend) !== undefined)) return greeted;
+    for (const session of this.#sessions) if (session.backendId === id) return session;
     return undefined;
   }
 }

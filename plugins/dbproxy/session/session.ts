@@ -1,6 +1,5 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
-import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
@@ -9,10 +8,11 @@ import { plan, type Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
+import { maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
-import type { SessionHost, Want } from "./host.ts";
+import { type SessionHost, type Want, wantOf } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
@@ -45,6 +45,8 @@ export interface SessionOptions {
   readonly track: Track;
   /** A backend that was needed to log in. */
   readonly backend?: Backend | undefined;
+  /** The backend whose id it was greeted with. */
+  readonly promised?: Backend | undefined;
   /** Changes the user; see `change_user.ts`. */
   readonly changeUser: (session: Session, payload: Uint8Array) => void;
   /** A session with a connection of its own, that is not pooled. */
@@ -59,10 +61,15 @@ export class Session implements SocketHandler, BackendUser {
   readonly capabilities: number;
   user: string;
   track: Track;
-  readonly #host: SessionHost;
+  /** It has a connection of its own, that is not pooled. */
+  dedicated: boolean;
+  /** Refused changes of its user. */
+  refusals = 0;
+  #host: SessionHost;
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
   readonly #restart: (() => void) | undefined;
+  readonly #promised: Backend | undefined;
   #backend: Backend | undefined;
   #checkout: Checkout | undefined;
   /** The client has left. */
@@ -86,6 +93,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#host = host;
     this.id = options.id;
     this.user = options.user;
+    this.dedicated = options.dedicated ?? false;
     this.capabilities = options.capabilities;
     this.track = options.track;
     this.#socket = options.socket;
@@ -109,6 +117,7 @@ export class Session implements SocketHandler, BackendUser {
       onMore: (frames, last) => this.#onMore(frames, last),
       onProblem: (error) => this.#fail(errorFor(error)),
     });
+    this.#promised = options.promised;
     this.#backend = options.backend;
     this.#backend?.lend(this);
     host.sessions.add(this);
@@ -118,6 +127,11 @@ export class Session implements SocketHandler, BackendUser {
   /** The server's id of the connection it holds. */
   get backendId(): number | undefined {
     return this.#backend?.id;
+  }
+
+  /** The connection it holds. */
+  get backend(): Backend | undefined {
+    return this.#backend;
   }
 
   get state(): "idle" | "waiting" | "active" {
@@ -147,11 +161,24 @@ export class Session implements SocketHandler, BackendUser {
     this.#socket.end();
     this.#checkout?.cancel();
     this.#checkout = undefined;
+    if (this.#promised !== undefined && this.#promised !== this.#backend) this.#host.promises.end(this.#promised);
     const backend = this.#backend;
     if (backend === undefined) return;
     if (this.#command < 0) return this.#giveBack();
     if (!this.#whole) return this.#drop("client_left");
     void this.#abandon(backend);
+  }
+
+  /** It is killed before it has a connection: the one it was promised is not seen again. */
+  end(): void {
+    const promised = this.promised;
+    if (promised !== undefined) this.#host.promises.void(promised);
+    this.close();
+  }
+
+  /** The backend whose id it was greeted with, as long as that is there for it. */
+  get promised(): Backend | undefined {
+    return this.#promised?.promised === true ? this.#promised : undefined;
   }
 
   /** What runs for nobody is killed. Its connection is given back only when both are over, or the kill would hit a stranger. */
@@ -251,7 +278,9 @@ export class Session implements SocketHandler, BackendUser {
       case COM.FIELD_LIST:
         break;
       case COM.CHANGE_USER:
-        return this.#changeUser(this, frames.subarray(4));
+        if (!whole) return this.#fail(unknownCommand());
+        // A view of the reader's: what it holds is used while more is read.
+        return this.#changeUser(this, frames.slice(4));
       case COM.PROCESS_KILL:
         if (whole && frames.byteLength === 9) {
           const id = new DataView(frames.buffer, frames.byteOffset + 5, 4).getUint32(0, true);
@@ -332,14 +361,9 @@ export class Session implements SocketHandler, BackendUser {
     const backend = this.#backend;
     if (backend !== undefined) return this.#send(backend, [], frames);
     const { track } = this;
-    const want: Want = {
-      kind: kindOf(this.capabilities, track.schema),
-      settings: track.settings,
-      schema: track.schema,
-      multiStatements: track.multiStatements,
-      // After a plain SELECT all that can be read of earlier statements is its own.
-      fresh: statement?.kind !== "select" || statement.readsPrevious,
-    };
+    // After a plain SELECT all that can be read of earlier statements is its own.
+    const fresh = statement?.kind !== "select" || statement.readsPrevious;
+    const want = { ...wantOf(track, this.capabilities, fresh), promised: this.promised };
     this.#waiting = frames;
     this.reader.hold();
     // What is free is given at once, before `checkout` returns.
@@ -381,7 +405,11 @@ export class Session implements SocketHandler, BackendUser {
 
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
     this.#ran = true;
-    this.relay.begin(this.#command, { allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0 });
+    this.relay.begin(this.#command, {
+      allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0,
+      // The reply goes on counting where the command's last frame ends.
+      ...(this.#whole && frames.byteLength <= maxFrame ? {} : { seq: -1 }),
+    });
     const flowing = backend.send(steps, frames);
     // CLOSE and SEND_LONG_DATA have no reply.
     if (!this.relay.active && this.#whole) return this.#done();
@@ -469,12 +497,16 @@ export class Session implements SocketHandler, BackendUser {
       bytes: this.relay.bytes,
       error: this.#error,
     });
-    if (!this.#gone) return this.#next();
+    if (this.#gone) this.#ended();
+    else this.#next();
+  }
+
+  /** What ran when the client left is over. */
+  #ended(): void {
     this.#command = -1;
-    if (this.#abandoned !== undefined) {
-      clearTimeout(this.#abandoned);
-      this.#giveBack();
-    }
+    if (this.#abandoned === undefined) return;
+    clearTimeout(this.#abandoned);
+    this.#giveBack();
   }
 
   #giveBack(): void {
@@ -483,6 +515,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#backend = undefined;
     const { track } = this;
     backend.reclaim();
+    backend.promised = false;
     backend.state = {
       settings: track.settings,
       dirty: this.#ran ? track.dirty : undefined,
@@ -502,15 +535,51 @@ export class Session implements SocketHandler, BackendUser {
     this.#host.discard(backend, reason);
   }
 
-  /** Takes a backend that was prepared for its new user; see {@linkcode renew}. */
-  adopt(backend: Backend): void {
+  // COM_CHANGE_USER; see `change_user.ts`.
+
+  /** Takes the backend that was needed to check its new schema, if any. */
+  adopt(backend: Backend | undefined): void {
+    if (backend === undefined) return;
     this.#backend = backend;
     backend.lend(this);
   }
 
-  /** A secret may come over this connection as it is. */
-  get secure(): boolean {
-    return this.#socket.secure;
+  /** Makes the backend it holds one of a new session. */
+  async renew(track: Track): Promise<void> {
+    if (this.#backend !== undefined) await this.#host.changeUser(this.#backend, wantOf(track, this.capabilities, true));
+  }
+
+  /** Goes on with a connection of its own. */
+  move(host: SessionHost, backend: Backend): void {
+    // The client may still name it by its id.
+    const promised = this.promised;
+    if (promised !== undefined) {
+      if (promised === this.#backend) this.#drop("promised");
+      else this.#host.promises.void(promised);
+    }
+    this.#giveBack();
+    this.#host = host;
+    this.dedicated = true;
+    this.adopt(backend);
+  }
+
+  /** What follows is a new session. */
+  begin(user: string, track: Track): void {
+    this.user = user;
+    this.track = track;
+    this.#ran = false;
+    this.#prepared.clear();
+  }
+
+  /** The dialogue is over. */
+  changed(): void {
+    if (this.#gone) this.#ended();
+    else this.#next();
+  }
+
+  /** What its connection is like: whether a secret may come as it is, and over TLS. */
+  get connection(): { readonly secure: boolean; readonly encrypted: boolean } {
+    return this.#socket;
   }
 
   /** Where the client is, as a server says it. */
@@ -528,23 +597,9 @@ export class Session implements SocketHandler, BackendUser {
     );
   }
 
-  /** The dialogue of COM_CHANGE_USER is over. */
-  changed(): void {
-    this.#next();
-  }
-
   /** Writes packets that are no reply: a dialogue. */
   say(bytes: Uint8Array): void {
     if (!this.#gone) this.#socket.write(bytes);
-  }
-
-  /** Leaves everything behind, as COM_CHANGE_USER does: what follows is a new session on the same connection. */
-  renew(user: string, track: Track): void {
-    this.#giveBack();
-    this.user = user;
-    this.track = track;
-    this.#ran = false;
-    this.#prepared.clear();
   }
 }
 

@@ -47,7 +47,6 @@ const slice = [
   "mysqli_stmt_send_long_data.phpt",
   "mysqli_thread_id.phpt",
   "mysqli_use_result.phpt",
-  "ping.phpt",
 ];
 
 let source: PhpSource | undefined;
