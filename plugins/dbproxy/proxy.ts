@@ -146,7 +146,12 @@ export class MysqlProxy implements DatabaseReport {
         owner: { onStray: () => {} },
       });
       // Whose password has expired may do nothing but set a new one.
-      await backend.prepare([{ kind: "trackers" }], true);
+      try {
+        await backend.prepare([{ kind: "trackers" }], true);
+      } catch (cause) {
+        backend.close(false);
+        throw cause;
+      }
       return { host: dedicatedHost(this.#upstream, () => this.#dedicated--), backend };
     } catch (cause) {
       this.#dedicated--;

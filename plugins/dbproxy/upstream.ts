@@ -90,8 +90,9 @@ export class Upstream implements SessionHost, BackendOwner {
       check: (backend) => backend.ping(),
       close: (backend, reason) => backend.close(reason !== "lost" && reason !== "client_left"),
       score: (backend, want) => {
-        if (backend.promised) return backend === want.promised ? -1 : Infinity;
-        return distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+        if (backend.promised && backend !== want.promised) return Infinity;
+        const far = distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+        return backend.promised && far < Infinity ? -1 : far;
       },
       kindOf: (want) => want.kind,
       maxConnections: options.maxConnections,

@@ -1,6 +1,7 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
 import { queryPayload } from "../backend/steps.ts";
+import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
@@ -523,6 +524,8 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     backend.reclaim();
     backend.promised = false;
+    // It may have got a default schema, which nothing takes away.
+    backend.kind = kindOf(this.capabilities, track.schema);
     backend.state = {
       settings: track.settings,
       dirty: this.#ran ? track.dirty : undefined,

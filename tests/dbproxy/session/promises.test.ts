@@ -5,7 +5,7 @@ import { Promises } from "../../../plugins/dbproxy/session/promises.ts";
 import { SessionRegistry } from "../../../plugins/dbproxy/session/registry.ts";
 import type { Session } from "../../../plugins/dbproxy/session/session.ts";
 
-const want = (kind: string) => ({ kind }) as Want;
+const want = (kind: string) => ({ kind, schema: undefined }) as unknown as Want;
 
 class World {
   readonly backends: Backend[];
@@ -19,7 +19,9 @@ class World {
   });
 
   constructor(...kinds: string[]) {
-    this.backends = kinds.map((kind, id) => ({ id, kind, promised: false }) as Backend);
+    this.backends = kinds.map((kind, id) =>
+      ({ id, kind, promised: false, state: { schema: undefined } }) as unknown as Backend
+    );
   }
 
   /** The id of the backend that the next client is promised. */

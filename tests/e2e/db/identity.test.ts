@@ -8,6 +8,7 @@ import { tester } from "../../support/database.ts";
 import { forEachServer, type Way } from "../../support/db_matrix.ts";
 import { errorCode, look, session, visit } from "../../support/db_sessions.ts";
 import { php } from "../../support/php_client.ts";
+import { RawClient } from "../../support/raw_client.ts";
 import { allowSlowTests, waitFor } from "../../support/wait.ts";
 
 allowSlowTests(60_000);
@@ -177,6 +178,19 @@ forEachServer("identity", { database: { init }, proxy: { size: 8, settings } }, 
     await mine.run(`KILL ${theirs.greeting.threadId}`);
     await expect(theirs.one("SELECT 1")).rejects.toThrow();
     expect(await look(way.place, "SELECT 1")).toBe("1");
+  });
+
+  test("a session that has chosen its schema later leaves none to one without", async () => {
+    for (let round = 0; round < 4; round++) {
+      await using client = await RawClient.login(way.place);
+      expect(await client.one("SELECT DATABASE()")).toBe(null);
+      await client.simple(2, "test");
+      expect(await client.one("SELECT DATABASE()")).toBe("test");
+      await client.quit();
+      await using next = await RawClient.login(way.place);
+      await next.simple(2, "mysql");
+      expect(await next.one("SELECT DATABASE()")).toBe("mysql");
+    }
   });
 
   test("replies to commands of one frame and of several", async () => {
