@@ -8,7 +8,7 @@ import { flagsOf, kindOf } from "./backend/kind.ts";
 import { login, ServerRefused } from "./backend/login.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
-import type { Executed, SessionHost, Want } from "./session/host.ts";
+import type { Client, Executed, SessionHost, Want } from "./session/host.ts";
 import { Promises } from "./session/promises.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
@@ -45,7 +45,7 @@ export interface UpstreamOptions {
 /** What happens, for metrics and the log. Must not throw. */
 export interface UpstreamEvents {
   readonly pool: PoolEvents;
-  executed(what: Executed, digest: Digest | undefined): void;
+  executed(client: Client, what: Executed, digest: Digest | undefined): void;
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;
   /** `done`: reset; `skipped`: nothing could differ; `failed`: closed. */
@@ -201,9 +201,9 @@ export class Upstream implements SessionHost, BackendOwner {
     this.#viewsAsked = -Infinity;
   }
 
-  executed(_session: { readonly user: string }, what: Executed): void {
+  executed(client: Client, what: Executed): void {
     const { sql, mode } = what;
-    this.#options.events.executed(what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
+    this.#options.events.executed(client, what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
   }
 
   answered(kind: "set" | "read" | "use" | "ping"): void {

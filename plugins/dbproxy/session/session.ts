@@ -160,6 +160,8 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#gone) return;
     this.#gone = true;
     this.#host.sessions.delete(this);
+    // Who it was can be told of an open connection only, and what runs ends later.
+    if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
     this.#checkout?.cancel();
     this.#checkout = undefined;
@@ -595,6 +597,11 @@ export class Session implements SocketHandler, BackendUser {
   /** Where the client is, as a server says it. */
   get peer(): string {
     return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
+  }
+
+  /** The process the client is, when it can be told; see {@linkcode ByteSocket}. */
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#socket.peerPid?.(candidates);
   }
 
   /** The next packet of a dialogue, which is no command. */
