@@ -5,7 +5,7 @@ import { Backend, type BackendOwner } from "./backend/backend.ts";
 import { changeUser } from "./backend/change_user.ts";
 import { factQueries, readFacts, type ServerFacts, viewsQuery } from "./backend/facts.ts";
 import { flagsOf, kindOf } from "./backend/kind.ts";
-import { login } from "./backend/login.ts";
+import { login, ServerRefused } from "./backend/login.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
 import type { Executed, SessionHost, Want } from "./session/host.ts";
@@ -187,7 +187,7 @@ export class Upstream implements SessionHost, BackendOwner {
     const control = await this.#connect({ flags: 0, charset: this.facts.greeting.charset, schema: undefined });
     try {
       const [reply] = await control.ask([`KILL ${query ? "QUERY " : ""}${backendId}`]);
-      if (reply?.err !== undefined) throw new CoreError("DB_KILL", reply.err.message);
+      if (reply?.err !== undefined) throw new ServerRefused(reply.err);
     } finally {
       control.close(true);
     }

@@ -1,5 +1,6 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
+import { queryPayload } from "../backend/steps.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
@@ -8,7 +9,7 @@ import { plan, type Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
-import { maxFrame } from "../wire/frame.ts";
+import { frame, maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
@@ -208,6 +209,12 @@ export class Session implements SocketHandler, BackendUser {
   answer(bytes: Uint8Array): void {
     if (!this.#gone) this.#socket.write(bytes);
     this.#next();
+  }
+
+  /** Has the server asked in other words than the client's. */
+  instead(text: string): void {
+    this.#command = COM.QUERY;
+    this.#forward(frame(0, queryPayload(text, (this.capabilities & CAP.QUERY_ATTRIBUTES) !== 0)), undefined);
   }
 
   /** The last words to a client. */
