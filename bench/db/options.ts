@@ -27,7 +27,7 @@ export const USAGE: string = `bun bench/db/run.ts [options]
   --doors TEXT        only doors whose name contains this, beside the control
   --rounds N          interleaved rounds (default 3)
   --sessions N        sessions in a window (default 2000)
-  --queries N         queries of one row in a window; a third of 100 rows (default 3000)
+  --queries N         queries of one row in a window; a third of 100 rows (default 5000)
   --seconds N         length of a throughput window (default 1)
   --delayed N         sessions in a window over the link with delay (default 60)
   --delay MS          delay of that link, each way (default 1)
@@ -97,7 +97,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       doors: text(""),
       rounds: text("3"),
       sessions: text("2000"),
-      queries: text("3000"),
+      queries: text("5000"),
       seconds: text("1"),
       delayed: text("60"),
       delay: text("1"),
