@@ -257,6 +257,7 @@ export class Session implements SocketHandler, BackendUser {
         const name = text(frames.subarray(5));
         if (!whole || !this.#mayUse(name)) break;
         track.schema = name;
+        track.warned = undefined;
         this.#host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       }
@@ -318,13 +319,14 @@ export class Session implements SocketHandler, BackendUser {
       case "set": {
         const known = free ? host.graph?.follow(track.settings, query.text) : undefined;
         if (known === undefined) break;
-        track.adopt(known.to, known.status);
+        track.adopt(known, query.text);
         host.answered("set");
-        return this.answer(plainOk(known.status, this.capabilities));
+        return this.answer(plainOk(known.status, this.capabilities, known.warnings));
       }
       case "use":
         if (statement.schema === undefined || !this.#mayUse(statement.schema)) break;
         track.schema = statement.schema;
+        track.warned = undefined;
         host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       case "select": {
@@ -336,6 +338,7 @@ export class Session implements SocketHandler, BackendUser {
         const key = `${this.relayKey}${query.text}`;
         const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
         if (bytes !== undefined) {
+          track.warned = undefined;
           host.answered("read");
           return this.answer(bytes);
         }
@@ -395,7 +398,10 @@ export class Session implements SocketHandler, BackendUser {
 
   #bind(backend: Backend, want: Want): void | Promise<void> {
     this.#backend = backend;
-    const steps = plan(backend.state, want);
+    const { warned } = this.track;
+    const steps = want.fresh && warned !== undefined
+      ? [...plan(backend.state, want), { kind: "query", text: warned } as const]
+      : plan(backend.state, want);
     backend.lend(this);
     // Only what cannot fail goes out in one write with the command: in another schema it would do harm.
     if (!steps.some((step) => step.kind === "schema")) return this.#sendWaiting(backend, steps);
