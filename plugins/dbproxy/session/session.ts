@@ -14,7 +14,7 @@ import { frame, maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
-import { type SessionHost, type Want, wantOf } from "./host.ts";
+import { type SessionHost, type Want, wantOf, withPromised } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
@@ -376,7 +376,7 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     // After a plain SELECT all that can be read of earlier statements is its own.
     const fresh = statement?.kind !== "select" || statement.readsPrevious;
-    const want = { ...wantOf(track, this.capabilities, fresh), promised: this.promised };
+    const want = withPromised(wantOf(track, this.capabilities, fresh), this.promised);
     this.#waiting = frames;
     this.reader.hold();
     // What is free is given at once, before `checkout` returns.
@@ -416,7 +416,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#waiting = undefined;
     if (this.track.schema !== undefined) this.#host.schemas.remember(this.track.schema);
     this.#send(backend, steps, frames);
-    this.reader.release();
+    this.#flow();
   }
 
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
@@ -455,12 +455,17 @@ export class Session implements SocketHandler, BackendUser {
     const packet = errorFor(error);
     if (!this.#whole) return this.#fail(packet);
     this.answer(errorAnswer(packet));
-    this.reader.release();
+    this.#flow();
   }
 
   // The backend.
 
   onBackendDrain(): void {
+    this.#flow();
+  }
+
+  /** Reads on where it was held up. */
+  #flow(): void {
     this.reader.release();
     if (this.reader.held <= high) this.#socket.resume();
   }
@@ -542,6 +547,7 @@ export class Session implements SocketHandler, BackendUser {
       used: this.#ran || backend.state.used,
     };
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
+    this.#host.promises.had(backend);
     this.#host.release(backend);
   }
 
