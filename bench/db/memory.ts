@@ -10,7 +10,7 @@ import { memory } from "../http/procfs.ts";
 import type { ArmProcess, Door, ProxyArm } from "./arms/arm.ts";
 import { BACKENDS } from "./arms/fairlead.ts";
 import { Client, type Job } from "./client.ts";
-import { cpuNs } from "./cpu.ts";
+import { cpuBetween, cpuTimes } from "./cpu.ts";
 import type { Field } from "./field.ts";
 import { checkAnswer, checkHolder, ownPids } from "./identity.ts";
 
@@ -122,14 +122,14 @@ async function work(door: Door, job: Job): Promise<readonly number[]> {
 async function passage(door: Door, mib: number, pauseUs: number): Promise<Passage> {
   const pids = pidsOf(door.process);
   const high = peak(pids);
-  const [resident, cpu] = [memory(pids).rss, cpuNs(pids)];
+  const [resident, cpu] = [memory(pids).rss, cpuTimes(pids)];
   high.forget();
   const [ns = NaN] = await work(door, { kind: "bulk", rows: mib, pauseUs, warmup: 0, count: 1 });
   return {
     bytes: mib * 2 ** 20,
     seconds: ns / 1e9,
     growth: Math.max(0, high.read() - resident),
-    proxyCpuMs: (cpuNs(pids) - cpu) / 1e6,
+    proxyCpuMs: cpuBetween(cpu, cpuTimes(pids)) / 1e6,
   };
 }
 

@@ -27,16 +27,16 @@ export const USAGE: string = `bun bench/db/run.ts [options]
   --doors TEXT        only doors whose name contains this, beside the control
   --rounds N          interleaved rounds (default 3)
   --sessions N        sessions in a window (default 2000)
-  --queries N         queries of one row in a window; a third of 100 rows (default 3000)
+  --queries N         queries of one row in a window; a third of 100 rows (default 5000)
   --seconds N         length of a throughput window (default 1)
-  --delayed N         sessions in a window over the link with delay (default 100)
+  --delayed N         sessions in a window over the link with delay (default 60)
   --delay MS          delay of that link, each way (default 1)
   --idle N            idle sessions to weigh (default 2000)
   --bulk MIB          size of the large result (default 1024)
-  --prewarm N         seconds of work on every Fairlead before the first round (default 4)
+  --prewarm N         seconds of work on every Fairlead before the first round (default 8)
   --retries N         times an untrustworthy window is measured again (default 1)
   --max-foreign F     share of the machine others may use in a window (default 0.1)
-  --patience N        seconds to wait for a quiet machine before a window (default 5)
+  --patience N        seconds to wait for a quiet machine before measuring again (default 5)
   --fairlead DIR      the Fairlead to measure (default: this repository)
   --toml TEXT         appended to each database in the configuration of every Fairlead arm
   --json FILE         write everything that was measured
@@ -97,13 +97,13 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       doors: text(""),
       rounds: text("3"),
       sessions: text("2000"),
-      queries: text("3000"),
+      queries: text("5000"),
       seconds: text("1"),
-      delayed: text("100"),
+      delayed: text("60"),
       delay: text("1"),
       idle: text("2000"),
       bulk: text("1024"),
-      prewarm: text("4"),
+      prewarm: text("8"),
       retries: text("1"),
       "max-foreign": text("0.1"),
       patience: text("5"),

@@ -34,9 +34,9 @@ function facts(report: Report): string {
       [...databases, ...versions].join(", ")
     }. TLS off; every proxy reaches the database over loopback TCP.`,
     `- The client is PHP's command line (mysqlnd), which times every session or query itself, and checks every answer.`,
-    `- ${report.rounds} rounds, all ways interleaved; medians of the windows that could be trusted. Taken ${
-      report.startedAt.slice(0, 10)
-    }.`,
+    `- ${report.rounds} ${
+      report.rounds === 1 ? "round" : "rounds"
+    }, all ways interleaved; medians of the windows that could be trusted. Taken ${report.startedAt.slice(0, 10)}.`,
   ].join("\n");
 }
 
@@ -92,7 +92,8 @@ const MEMORY_ABOUT =
   "one whose reader sleeps 20 ms after each MiB.";
 
 const READING =
-  "Ratios are to `direct tcp` in the same round: the median, and the lowest and the highest round in brackets. CPU is " +
+  "Ratios are to `direct tcp`, or to HAProxy over TCP or over its socket, in the same round: the median, and the lowest " +
+  "and the highest round in brackets. CPU is " +
   "what the process used for one session or query, from the scheduler's own account. Of a session, the last columns " +
   "are the database's counters over a whole window, the highest of all windows: `Connections`, `Com_admin_commands`, " +
   "`Com_set_option`, `Questions`.";

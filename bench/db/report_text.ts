@@ -32,19 +32,36 @@ const COUNTED: readonly (readonly [string, (cell: Cell) => number])[] = [
   ["questions", (cell) => cell.counters.Questions],
 ];
 
-function columns(work: Work): readonly (readonly [string, (cell: Cell, control: boolean) => string])[] {
+/** The same cells against HAProxy: each way against the one that clients reach as they reach it. */
+type Rivals = (door: string) => Cell | undefined;
+
+function rivalsOf(report: Report, work: Work, server: ServerKind): Rivals {
+  const against = (via: string) =>
+    summarize(report.samples, `haproxy ${via}`).filter((cell) =>
+      cell.server === server && cell.experiment === work.experiment && cell.work === work.name
+    );
+  const [tcp, socket] = [against("tcp"), against("socket")];
+  return (door) => (/ socket\b/.test(door) ? socket : tcp).find((cell) => cell.door === door);
+}
+
+function columns(work: Work, rivals: Rivals): readonly (readonly [string, (cell: Cell, control: boolean) => string])[] {
   const against = (pick: (cell: Cell) => Cell["meanRatio"]) => (cell: Cell, control: boolean) =>
     ratio(pick(cell)) || (control ? "1" : "-");
   const cpu = [
     ["proxy CPU µs", (cell: Cell) => cell.proxyCpuUs === 0 ? "-" : us(cell.proxyCpuUs)],
     ["database CPU µs", (cell: Cell) => us(cell.databaseCpuUs)],
   ] as const;
+  const toHaproxy = (pick: (cell: Cell) => Cell["meanRatio"]) => (cell: Cell) => {
+    const rival = rivals(cell.door);
+    return (rival && ratio(pick(rival))) || (cell.door.startsWith("haproxy") ? "1" : "-");
+  };
   if (work.experiment === "throughput") {
     return [
       ["queries/s", (cell) => fixed(cell.perSecond, 0)],
       ["p50 µs", (cell) => us(cell.p50)],
       ["p99 µs", (cell) => us(cell.p99)],
       ["queries/s ratio", against((cell) => cell.perSecondRatio)],
+      ["to HAProxy", toHaproxy((cell) => cell.perSecondRatio)],
       ...cpu,
       ["PHP CPU µs", (cell) => us(cell.clientCpuUs)],
     ];
@@ -56,6 +73,7 @@ function columns(work: Work): readonly (readonly [string, (cell: Cell, control: 
     ["p50 ratio", against((cell) => cell.p50Ratio)],
     ["p99 ratio", against((cell) => cell.p99Ratio)],
     ["mean ratio", against((cell) => cell.meanRatio)],
+    ...(work.experiment === "queries" ? [["p50 to HAProxy", toHaproxy((cell) => cell.p50Ratio)] as const] : []),
     ...cpu,
     ...(work.experiment === "sessions"
       ? COUNTED.map(([name, pick]) => [name, (cell: Cell) => String(pick(cell))] as const)
@@ -72,7 +90,7 @@ export function sampleTables(report: Report): (Table & { readonly work: Work; re
         cell.server === server && cell.experiment === work.experiment && cell.work === work.name
       ).sort((a, b) => work.doors.indexOf(a.door) - work.doors.indexOf(b.door));
       if (own.length === 0) return [];
-      const shown = columns(work);
+      const shown = columns(work, rivalsOf(report, work, server));
       return [{
         work,
         server,

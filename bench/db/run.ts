@@ -16,7 +16,8 @@ import { order } from "../http/summary.ts";
 import { quiet } from "../http/window.ts";
 import type { Door } from "./arms/arm.ts";
 import { DIRECT_ABOUT } from "./arms/direct.ts";
-import { Client } from "./client.ts";
+import { STRATEGIES } from "./arms/fairlead.ts";
+import { Client, type Job } from "./client.ts";
 import { type Work, works } from "./experiments.ts";
 import { DATABASE_OPTIONS, Field, type FieldOptions } from "./field.ts";
 import { type MemoryResult, weigh } from "./memory.ts";
@@ -43,7 +44,8 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 /** One window, again while it cannot be trusted and tries are left. */
 async function trusted(o: Options, field: Field, door: Door, work: Work, round: number): Promise<Sample> {
   for (let attempt = 0;; attempt++) {
-    await quiet(o.maxForeign, o.patience);
+    // Looking whether the machine is quiet takes longer than many a window: only after one was spoilt.
+    if (attempt > 0) await quiet(o.maxForeign, o.patience);
     const result = await measure(door, work.job, {
       clients: work.clients,
       who: field.who,
@@ -74,22 +76,31 @@ function doorsOf(o: Options, field: Field, work: Work): Door[] {
   });
 }
 
-/** Brings the just-in-time compilers to where they are after a minute's work. */
+/**
+ * Brings the just-in-time compilers to where they are after a minute's work: they need some twenty thousand sessions. The
+ * proxies behind the slow link get a quarter of it, for there the link is what takes the time.
+ */
 async function warmUp(o: Options, field: Field): Promise<void> {
-  const doors = [...field.processes, ...field.delayed].flatMap((one) => one.adminPort ? one.doors : [])
-    .filter((door) => door.via === "tcp");
-  for (const door of doors) {
-    const half = Math.max(1, o.prewarm * 1000 / doors.length / 2) / 1000;
-    for (
-      const job of [
-        { kind: "sessions", api: "mysqli", shape: "wordpress", warmup: 0, count: 1e9, seconds: half },
-        { kind: "queries", query: "key", warmup: 0, seconds: half },
-      ] as const
-    ) {
-      const client = await Client.ready(door, job);
-      await client.work().finally(() => client.end());
+  for (const [processes, seconds] of [[field.processes, o.prewarm], [field.delayed, o.prewarm / 4]] as const) {
+    const doors = processes.flatMap((one) => one.adminPort ? one.doors : []);
+    for (const door of doors) {
+      const share = seconds / STRATEGIES.length / 3;
+      await work(door, {
+        kind: "sessions",
+        api: "mysqli",
+        shape: "wordpress",
+        warmup: 0,
+        count: 1e9,
+        seconds: door.via === "tcp" ? share * 2 : share,
+      });
+      if (door.via === "tcp") await work(door, { kind: "queries", query: "key", warmup: 0, seconds: share / 2 });
     }
   }
+}
+
+async function work(door: Door, job: Job): Promise<void> {
+  const client = await Client.ready(door, job);
+  await client.work().finally(() => client.end());
 }
 
 interface Found {

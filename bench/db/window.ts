@@ -10,7 +10,7 @@ import { machineTicks, stat } from "../http/procfs.ts";
 import type { Door } from "./arms/arm.ts";
 import { Client, type Job } from "./client.ts";
 import { between, type Counters, type Watch } from "./counters.ts";
-import { cpuNs } from "./cpu.ts";
+import { cpuBetween, cpuTimes } from "./cpu.ts";
 import { checkAnswer, checkHolder, ownPids } from "./identity.ts";
 import { type Times, times } from "./statistics.ts";
 
@@ -43,6 +43,8 @@ export interface WindowResult extends Times {
 }
 
 const TICK_NS = 1e7;
+/** Ticks by which the machine's account may be off: a short window has not many more than fifty. */
+const ROUNDING = 3;
 
 /** So long (ms) a proxy has to tidy up after the last client, before the counters are read. */
 const SETTLE = 100;
@@ -58,10 +60,11 @@ export async function measure(door: Door, job: Job, o: WindowOptions): Promise<W
     await sleep(SETTLE);
     const proxyPids = door.arm === "direct" ? [] : ownPids(door.process);
     const used = () => ({
-      proxy: cpuNs(proxyPids),
-      database: cpuNs([o.databasePid]),
-      client: cpuNs(clients.map((client) => client.pid)),
-      others: cpuNs(o.others) + (stat(process.pid)?.ticks ?? 0) * TICK_NS,
+      proxy: cpuTimes(proxyPids),
+      database: cpuTimes([o.databasePid]),
+      client: cpuTimes(clients.map((client) => client.pid)),
+      others: cpuTimes(o.others),
+      harness: (stat(process.pid)?.ticks ?? 0) * TICK_NS,
       machine: machineTicks(),
     });
     const counted = await o.watch.read();
@@ -77,22 +80,26 @@ export async function measure(door: Door, job: Job, o: WindowOptions): Promise<W
     const ns = results.flatMap((result) => result.times);
     const errors = results.reduce((sum, result) => sum + result.errors, 0);
     const busyNs = (after.machine.busy - before.machine.busy) * TICK_NS;
-    const known = after.proxy - before.proxy + after.database - before.database + after.client - before.client +
-      after.others - before.others;
-    const foreign = Math.max(0, busyNs - known) / Math.max(1, (after.machine.total - before.machine.total) * TICK_NS);
+    const proxyNs = cpuBetween(before.proxy, after.proxy);
+    const databaseNs = cpuBetween(before.database, after.database);
+    const clientNs = cpuBetween(before.client, after.client);
+    const known = proxyNs + databaseNs + clientNs + cpuBetween(before.others, after.others) + after.harness -
+      before.harness;
+    const wholeNs = Math.max(1, (after.machine.total - before.machine.total) * TICK_NS);
+    const foreign = Math.max(0, busyNs - known) / wholeNs;
     const faults: string[] = [];
     if (errors > 0) faults.push(`${errors} wrong answers`);
-    if (foreign > o.maxForeign) {
+    if (foreign - ROUNDING * TICK_NS / wholeNs > o.maxForeign) {
       faults.push(`others used ${(foreign * 100).toFixed(0)} % of ${availableParallelism()} cores`);
     }
-    const each = (from: number, to: number) => (to - from) / 1000 / Math.max(1, ns.length);
+    const each = (cpuNs: number) => cpuNs / 1000 / Math.max(1, ns.length);
     return {
       ...times(ns),
       clients: o.clients,
       perSecond: ns.length / seconds,
-      proxyCpuUs: each(before.proxy, after.proxy),
-      databaseCpuUs: each(before.database, after.database),
-      clientCpuUs: each(before.client, after.client),
+      proxyCpuUs: each(proxyNs),
+      databaseCpuUs: each(databaseNs),
+      clientCpuUs: each(clientNs),
       counters,
       foreign,
       faults,

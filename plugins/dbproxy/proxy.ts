@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
@@ -33,6 +34,8 @@ export interface ProxyParts {
   readonly counts: DbCounts;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Tells which HTTP request asked for a slow statement. */
+  readonly executions?: Executions | undefined;
 }
 
 /** A client has this long (ms) to log in. */
@@ -54,7 +57,7 @@ export class MysqlProxy implements DatabaseReport {
     this.name = settings.name;
     this.#settings = settings;
     this.#account = accountOf(settings);
-    this.#recorder = new Recorder(settings, parts);
+    this.#recorder = new Recorder(settings, { ...parts, now: () => parts.clock.now() });
     this.#upstream = new Upstream({
       account: this.#account,
       schema: settings.database,
@@ -146,7 +149,12 @@ export class MysqlProxy implements DatabaseReport {
         owner: { onStray: () => {} },
       });
       // Whose password has expired may do nothing but set a new one.
-      await backend.prepare([{ kind: "trackers" }], true);
+      try {
+        await backend.prepare([{ kind: "trackers" }], true);
+      } catch (cause) {
+        backend.close(false);
+        throw cause;
+      }
       return { host: dedicatedHost(this.#upstream, () => this.#dedicated--), backend };
     } catch (cause) {
       this.#dedicated--;

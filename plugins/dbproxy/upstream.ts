@@ -5,10 +5,10 @@ import { Backend, type BackendOwner } from "./backend/backend.ts";
 import { changeUser } from "./backend/change_user.ts";
 import { factQueries, readFacts, type ServerFacts, viewsQuery } from "./backend/facts.ts";
 import { flagsOf, kindOf } from "./backend/kind.ts";
-import { login } from "./backend/login.ts";
+import { login, ServerRefused } from "./backend/login.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
-import type { Executed, SessionHost, Want } from "./session/host.ts";
+import type { Client, Executed, SessionHost, Want } from "./session/host.ts";
 import { Promises } from "./session/promises.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
@@ -45,7 +45,7 @@ export interface UpstreamOptions {
 /** What happens, for metrics and the log. Must not throw. */
 export interface UpstreamEvents {
   readonly pool: PoolEvents;
-  executed(what: Executed, digest: Digest | undefined): void;
+  executed(client: Client, what: Executed, digest: Digest | undefined): void;
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;
   /** `done`: reset; `skipped`: nothing could differ; `failed`: closed. */
@@ -90,8 +90,9 @@ export class Upstream implements SessionHost, BackendOwner {
       check: (backend) => backend.ping(),
       close: (backend, reason) => backend.close(reason !== "lost" && reason !== "client_left"),
       score: (backend, want) => {
-        if (backend.promised) return backend === want.promised ? -1 : Infinity;
-        return distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+        if (backend.promised && backend !== want.promised) return Infinity;
+        const far = distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
+        return backend.promised && far < Infinity ? -1 : far;
       },
       kindOf: (want) => want.kind,
       maxConnections: options.maxConnections,
@@ -187,7 +188,7 @@ export class Upstream implements SessionHost, BackendOwner {
     const control = await this.#connect({ flags: 0, charset: this.facts.greeting.charset, schema: undefined });
     try {
       const [reply] = await control.ask([`KILL ${query ? "QUERY " : ""}${backendId}`]);
-      if (reply?.err !== undefined) throw new CoreError("DB_KILL", reply.err.message);
+      if (reply?.err !== undefined) throw new ServerRefused(reply.err);
     } finally {
       control.close(true);
     }
@@ -200,9 +201,9 @@ export class Upstream implements SessionHost, BackendOwner {
     this.#viewsAsked = -Infinity;
   }
 
-  executed(_session: { readonly user: string }, what: Executed): void {
+  executed(client: Client, what: Executed): void {
     const { sql, mode } = what;
-    this.#options.events.executed(what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
+    this.#options.events.executed(client, what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
   }
 
   answered(kind: "set" | "read" | "use" | "ping"): void {

@@ -1,3 +1,4 @@
+import type { Executions, RunningExecution } from "../../core/contracts/executions.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type Clock, systemClock } from "./fastcgi/clock.ts";
 import type { ChildPool } from "./fastcgi/pool.ts";
@@ -24,14 +25,24 @@ export interface ExecutorOptions {
  * look wakes an idle core, so it should not be more often than the work itself does.
  */
 const lookEvery = 25;
+/** How long (ms) it is known what a process did that was ended: what it had asked of others may end later than it. */
+const rememberFor = 1000;
+
+/** An execution, or what is left of it: a process. */
+interface Working extends Watched {
+  readonly x: Exchange;
+  readonly started: number;
+  /** The process at work; undefined while none is, 0 when it has not told. */
+  readonly pid: number | undefined;
+}
 
 /** Runs admitted exchanges, each on one PHP process of the pool. */
-export class PhpExecutor {
+export class PhpExecutor implements Executions {
   readonly options: ExecutorOptions;
   readonly clock: Clock;
-  readonly #watch: Watch;
+  readonly #watch: Watch<Working>;
   /** Processes whose client has left: they run on until they print, or until their deadline. */
-  readonly #deserted = new Map<number, Watched>();
+  readonly #deserted = new Map<number, Working>();
 
   constructor(options: ExecutorOptions) {
     this.options = options;
@@ -52,6 +63,18 @@ export class PhpExecutor {
     return run.reply.response;
   }
 
+  byPid(pid: number): RunningExecution | undefined {
+    if (pid === 0) return undefined;
+    for (const { pid: one, x: { id, target }, started } of this.#watch) {
+      if (one === pid) return { id, target, started };
+    }
+    return undefined;
+  }
+
+  *pids(): Iterable<number> {
+    for (const { pid } of this.#watch) if (pid) yield pid;
+  }
+
   /** A process has been greeted: whatever it did before has ended. */
   greeted(pid: number): void {
     const item = this.#deserted.get(pid);
@@ -66,17 +89,36 @@ export class PhpExecutor {
   }
 
   /** @internal A process goes on for nobody: it is ended at its request's deadline. */
-  desert(pid: number, deadline: number): void {
-    const item: Watched = {
+  desert(pid: number, { x, started }: Run): void {
+    const item: Working = {
       place: -1,
+      x,
+      started,
+      pid,
       look: (now) => {
-        if (now < deadline) return;
+        if (now < x.deadline) return;
         this.#deserted.delete(pid);
         this.#watch.delete(item);
         this.options.killChild(pid);
+        this.killed(pid, item);
       },
     };
     this.#deserted.set(pid, item);
+    this.#watch.add(item);
+  }
+
+  /** @internal A process was ended at its request's deadline. */
+  killed(pid: number, { x, started }: Pick<Working, "x" | "started">): void {
+    const until = this.clock.now() + rememberFor;
+    const item: Working = {
+      place: -1,
+      x,
+      started,
+      pid,
+      look: (now) => {
+        if (now >= until) this.#watch.delete(item);
+      },
+    };
     this.#watch.add(item);
   }
 

@@ -26,7 +26,8 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
   readonly #executor: PhpExecutor;
   readonly #request: FcgiRequest;
   readonly #body: ReceivedBody | undefined;
-  readonly #started: number;
+  /** When it began, on the clock of the executor. */
+  readonly started: number;
   #lease: Lease | undefined;
   #repeated = false;
   #over = false;
@@ -38,8 +39,12 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
     this.x = x;
     this.#request = request;
     this.#body = body;
-    this.#started = executor.clock.now();
+    this.started = executor.clock.now();
     this.reply = new Reply(this);
+  }
+
+  get pid(): number | undefined {
+    return this.#lease?.pid;
   }
 
   start(): void {
@@ -127,7 +132,10 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
     if (lease === undefined) {
       this.#executor.options.pool.cancel(this);
       this.x.release();
-    } else lease.kill("timeout", () => this.x.release());
+    } else {
+      this.#executor.killed(lease.pid, this);
+      lease.kill("timeout", () => this.x.release());
+    }
     this.reply.fail(error);
   }
 
@@ -140,7 +148,7 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
       this.#executor.options.pool.cancel(this);
       this.x.release();
     } else {
-      this.#executor.desert(lease.pid, this.x.deadline);
+      this.#executor.desert(lease.pid, this);
       lease.hangUp(() => this.x.release());
     }
     this.reply.fail(new CoreError("CLIENT_LEFT", "The client left before PHP had answered", { status: 499 }));
@@ -150,6 +158,6 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
     this.#over = true;
     this.#executor.ended(this);
     this.#body?.dispose();
-    this.#executor.options.onEnd(end, this.#executor.clock.now() - this.#started);
+    this.#executor.options.onEnd(end, this.#executor.clock.now() - this.started);
   }
 }

@@ -202,6 +202,22 @@ describe("the report", () => {
     expect(text).toContain("MariaDB 10.11.19:");
   });
 
+  test("compares queries with HAProxy as clients reach it", () => {
+    const query = (door: string, us: number) => sample(door, 0, us, { experiment: "queries", work: "one row" });
+    const text = markdown({
+      ...report,
+      samples: [
+        query("direct tcp", 50),
+        query("haproxy tcp", 80),
+        query("haproxy socket", 60),
+        query("fairlead-bun tcp smart", 84),
+        query("fairlead-bun socket smart", 63),
+      ],
+    });
+    const rows = text.split("\n").filter((line) => line.startsWith("| fairlead"));
+    expect(rows.map((row) => row.split(" | ")[7])).toEqual(["1.05 (1.05-1.05)", "1.05 (1.05-1.05)"]);
+  });
+
   test("draws no control and no second control", () => {
     expect(bars(report).map((bar) => [bar.arm, bar.group])).toEqual([[
       "fairlead-bun tcp",

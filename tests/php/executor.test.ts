@@ -202,6 +202,58 @@ describe("an execution", () => {
   });
 });
 
+describe("what a process runs", () => {
+  const told = (bench: Bench) => [...bench.executor.pids()].map((pid) => [pid, bench.executor.byPid(pid)?.id]);
+
+  test("is told from the first byte sent to the last received", async () => {
+    const bench = await Bench.up(2);
+    expect(told(bench)).toEqual([]);
+    bench.world.clock.advance(7);
+    const [first, second] = [bench.run(), bench.run()];
+    const [pid, other] = bench.world.children.map((socket) => bench.world.sockets.get(socket)!);
+    expect(told(bench)).toEqual([[pid, first.x.id], [other, second.x.id]]);
+    const { id, target } = first.x;
+    expect(bench.executor.byPid(pid!)).toEqual({ id, target, started: bench.world.clock.now() });
+    bench.socket.answer("\r\nfine");
+    await first.response;
+    expect(told(bench)).toEqual([[other, second.x.id]]);
+    expect(bench.executor.byPid(pid!)).toBeUndefined();
+  });
+
+  test("is not told of one that waits for a process, nor of a process that has not told its pid", async () => {
+    const bench = new Bench(1);
+    bench.world.pool.start();
+    bench.run();
+    expect(told(bench)).toEqual([]);
+    expect(bench.executor.byPid(0)).toBeUndefined();
+  });
+
+  test("is told of a process that runs on for nobody, until it is greeted again", async () => {
+    const bench = await Bench.up();
+    const { x } = bench.run();
+    const pid = bench.world.sockets.get(bench.socket)!;
+    x.leave();
+    bench.world.clock.advance(25);
+    expect(told(bench)).toEqual([[pid, x.id]]);
+    bench.executor.greeted(pid);
+    expect(told(bench)).toEqual([]);
+  });
+
+  test("is told for a second more of a process that was ended at its deadline", async () => {
+    for (const leaves of [false, true]) {
+      const bench = await Bench.up();
+      const { x, response } = bench.run({}, 50);
+      response.catch(() => {});
+      const pid = bench.world.sockets.get(bench.socket)!;
+      if (leaves) x.leave();
+      for (let at = 0; at < 1000; at += 25) bench.world.clock.advance(25);
+      expect(told(bench)).toEqual([[pid, x.id]]);
+      for (let at = 0; at < 100; at += 25) bench.world.clock.advance(25);
+      expect(told(bench)).toEqual([]);
+    }
+  });
+});
+
 describe("a stream", () => {
   const begin = (bench: Bench, head: string, body: string) => {
     const id = bench.socket.lastId;

@@ -36,7 +36,7 @@ export interface BackendOwner {
 export class Backend implements Pooled, SocketHandler {
   /** The server's connection id. */
   readonly id: number;
-  /** Changes with its user only. */
+  /** Changes while it is lent only: it may get a default schema, and loses it with its user. */
   kind: string;
   /** A client was greeted with its id: while that one lives it serves nobody else. */
   promised = false;

@@ -23,6 +23,7 @@ export abstract class Connection implements ByteSocket {
   abstract readonly encrypted: boolean;
   abstract readonly secure: boolean;
 
+  #peer: number | undefined;
   #handler: SocketHandler = nobody;
   /** Chunks that came before the first handler, and those behind them; undefined when a chunk may go straight on. */
   #early: Uint8Array[] | undefined = [];
@@ -41,6 +42,15 @@ export abstract class Connection implements ByteSocket {
   #flushing = false;
   #ending = false;
   #wantsDrain = false;
+
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#peer ??= this.findPeer(candidates);
+  }
+
+  /** As `peerPid`; what it finds is kept. */
+  protected findPeer(_candidates: Iterable<number>): number | undefined {
+    return undefined;
+  }
 
   get handler(): SocketHandler {
     return this.#handler;

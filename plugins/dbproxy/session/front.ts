@@ -123,6 +123,8 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       dedicated: relayed !== undefined,
       changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
     });
+    // While its schema was looked for, it may have left.
+    if (talk.over) return session.close();
     const rest = talk.leave();
     if (rest.byteLength > 0) session.onData(rest);
   } catch (cause) {

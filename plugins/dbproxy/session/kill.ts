@@ -1,11 +1,16 @@
-import { notOwner, unknownThread } from "../wire/errors.ts";
+import { ServerRefused } from "../backend/login.ts";
+import { connectionKilled, interrupted, notOwner, unknownThread } from "../wire/errors.ts";
 import { errorAnswer, plainOk } from "./answers.ts";
+import { errorFor } from "./error_for.ts";
 import type { SessionHost } from "./host.ts";
 import type { Session } from "./session.ts";
 
 /**
- * KILL by a connection id that means one of the proxy's sessions. Over a connection of its own: the pool may be full of what
- * is to be killed. False when the id is none of ours, so that the server itself must answer.
+ * KILL by a connection id that means one of the proxy's sessions. False when the id is none of ours, so that the server itself
+ * must answer.
+ *
+ * Who may kill whom is for the server to say: it hears of it from the session itself when that has a connection of its own, else
+ * over a new one of the account's (the pool may be full of what is to be killed). The proxy's own users kill only their own.
  */
 export function kill(
   by: Session,
@@ -14,21 +19,35 @@ export function kill(
 ): boolean {
   const victim = host.sessions.find(target.id);
   if (victim === undefined) return false;
-  if (victim.user !== by.user) {
-    by.answer(errorAnswer(notOwner(target.id)));
-    return true;
+  const { backendId } = victim;
+  if (backendId !== undefined && (victim === by || by.dedicated)) {
+    by.instead(`KILL ${target.query ? "QUERY " : ""}${backendId}`);
+  } else if (victim.user !== by.user && !victim.dedicated) by.answer(errorAnswer(notOwner(target.id)));
+  else if (backendId === undefined) killIdle(by, victim, target.query, host.facts.server);
+  else {
+    host.kill(backendId, target.query).then(() => answerOk(by), (error) => {
+      const refused = error instanceof ServerRefused ? error.packet.code : 0;
+      const packet = refused === notOwner(0).code
+        ? notOwner(target.id)
+        : refused === unknownThread(0).code
+        ? unknownThread(target.id)
+        : errorFor(error);
+      by.answer(errorAnswer(packet));
+    });
   }
-  const ok = () => by.answer(plainOk(by.track.status, by.capabilities));
-  const backendId = victim.backendId;
-  if (victim === by && !target.query) {
-    victim.end();
-    return true;
-  }
-  if (backendId === undefined) {
-    if (!target.query) victim.end();
-    ok();
-    return true;
-  }
-  host.kill(backendId, target.query).then(ok, () => by.answer(errorAnswer(unknownThread(target.id))));
   return true;
+}
+
+/** A session that has no connection yet. */
+function killIdle(by: Session, victim: Session, query: boolean, server: "mysql" | "mariadb"): void {
+  if (victim !== by) {
+    if (!query) victim.end();
+    return answerOk(by);
+  }
+  by.answer(errorAnswer(query || server === "mysql" ? interrupted() : connectionKilled()));
+  if (!query) by.end();
+}
+
+function answerOk(by: Session): void {
+  by.answer(plainOk(by.track.status, by.capabilities));
 }

@@ -1,4 +1,5 @@
 import type { Backend } from "../backend/backend.ts";
+import { reachable } from "../state/plan.ts";
 import type { Want } from "./host.ts";
 
 /** Where idle backends come from. */
@@ -44,7 +45,9 @@ export class Promises {
     const want = this.#last;
     if (want === undefined || this.#trust === 0) return undefined;
     const { backends, room } = this.#pool.idle();
-    const fit = backends.filter((backend) => !backend.promised && backend.kind === want.kind);
+    const fit = backends.filter((backend) =>
+      !backend.promised && backend.kind === want.kind && reachable(backend.state, want)
+    );
     const [found] = fit;
     if (found !== undefined && (room || fit.length > 1)) found.promised = true;
     if (fit.length < 2) this.#pool.spare(want);

@@ -1,5 +1,7 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
+import { queryPayload } from "../backend/steps.ts";
+import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
@@ -8,7 +10,7 @@ import { plan, type Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
-import { maxFrame } from "../wire/frame.ts";
+import { frame, maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
@@ -158,6 +160,8 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#gone) return;
     this.#gone = true;
     this.#host.sessions.delete(this);
+    // Who it was can be told of an open connection only, and what runs ends later.
+    if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
     this.#checkout?.cancel();
     this.#checkout = undefined;
@@ -210,6 +214,12 @@ export class Session implements SocketHandler, BackendUser {
     this.#next();
   }
 
+  /** Has the server asked in other words than the client's. */
+  instead(text: string): void {
+    this.#command = COM.QUERY;
+    this.#forward(frame(0, queryPayload(text, (this.capabilities & CAP.QUERY_ATTRIBUTES) !== 0)), undefined);
+  }
+
   /** The last words to a client. */
   #fail(packet: ErrPacket): void {
     if (!this.#gone) this.#socket.write(errorAnswer(packet, this.#command < 0 ? 1 : this.relay.nextSeq));
@@ -247,6 +257,7 @@ export class Session implements SocketHandler, BackendUser {
         const name = text(frames.subarray(5));
         if (!whole || !this.#mayUse(name)) break;
         track.schema = name;
+        track.warned = undefined;
         this.#host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       }
@@ -308,13 +319,14 @@ export class Session implements SocketHandler, BackendUser {
       case "set": {
         const known = free ? host.graph?.follow(track.settings, query.text) : undefined;
         if (known === undefined) break;
-        track.adopt(known.to, known.status);
+        track.adopt(known, query.text);
         host.answered("set");
-        return this.answer(plainOk(known.status, this.capabilities));
+        return this.answer(plainOk(known.status, this.capabilities, known.warnings));
       }
       case "use":
         if (statement.schema === undefined || !this.#mayUse(statement.schema)) break;
         track.schema = statement.schema;
+        track.warned = undefined;
         host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       case "select": {
@@ -326,6 +338,7 @@ export class Session implements SocketHandler, BackendUser {
         const key = `${this.relayKey}${query.text}`;
         const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
         if (bytes !== undefined) {
+          track.warned = undefined;
           host.answered("read");
           return this.answer(bytes);
         }
@@ -385,7 +398,10 @@ export class Session implements SocketHandler, BackendUser {
 
   #bind(backend: Backend, want: Want): void | Promise<void> {
     this.#backend = backend;
-    const steps = plan(backend.state, want);
+    const { warned } = this.track;
+    const steps = want.fresh && warned !== undefined
+      ? [...plan(backend.state, want), { kind: "query", text: warned } as const]
+      : plan(backend.state, want);
     backend.lend(this);
     // Only what cannot fail goes out in one write with the command: in another schema it would do harm.
     if (!steps.some((step) => step.kind === "schema")) return this.#sendWaiting(backend, steps);
@@ -516,6 +532,8 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     backend.reclaim();
     backend.promised = false;
+    // It may have got a default schema, which nothing takes away.
+    backend.kind = kindOf(this.capabilities, track.schema);
     backend.state = {
       settings: track.settings,
       dirty: this.#ran ? track.dirty : undefined,
@@ -585,6 +603,11 @@ export class Session implements SocketHandler, BackendUser {
   /** Where the client is, as a server says it. */
   get peer(): string {
     return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
+  }
+
+  /** The process the client is, when it can be told; see {@linkcode ByteSocket}. */
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#socket.peerPid?.(candidates);
   }
 
   /** The next packet of a dialogue, which is no command. */

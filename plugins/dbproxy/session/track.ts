@@ -1,6 +1,6 @@
 import type { ServerFacts } from "../backend/facts.ts";
 import type { Residue, SqlMode, Statement } from "../sql/statement.ts";
-import type { SettingsGraph } from "../state/graph.ts";
+import type { SettingsGraph, Transition } from "../state/graph.ts";
 import type { Settings } from "../state/settings.ts";
 import type { OkPacket, Trackers } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
@@ -17,6 +17,8 @@ export class Track {
   multiStatements: boolean;
   /** Status flags of the last OK. */
   status: number;
+  /** The last text, when the proxy has answered it with warnings: whoever wants to read them needs it run again. */
+  warned: string | undefined;
   /** Why the session may have left something behind that only a reset removes; undefined while it is proven to be clean. */
   dirty: Residue | undefined;
   readonly #facts: ServerFacts;
@@ -48,9 +50,10 @@ export class Track {
   }
 
   /** Takes over settings that the proxy has answered by itself. */
-  adopt(settings: Settings, status: number): void {
+  adopt({ to: settings, status, warnings }: Transition, text: string): void {
     this.settings = settings;
     this.status = status;
+    this.warned = warnings === 0 ? undefined : text;
     const mode = settings.values.get("sql_mode"), charset = settings.values.get("character_set_client");
     if (mode !== undefined) this.#sqlMode = mode;
     if (charset !== undefined) this.#charset = charset;

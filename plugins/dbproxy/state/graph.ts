@@ -9,6 +9,8 @@ export interface Transition {
   readonly to: Settings;
   /** Status flags of the server's answer: AUTOCOMMIT, NO_BACKSLASH_ESCAPES, ANSI_QUOTES. */
   readonly status: number;
+  /** How many warnings the server had; running the text again, where it leads, gives them again. */
+  readonly warnings: number;
 }
 
 export interface GraphOptions {
@@ -90,7 +92,9 @@ export class SettingsGraph {
     const key = keyOf(from.charset, values);
     const status = restStatus(ok);
     if (known !== undefined) {
-      return known.to === this.#nodes.get(key) && known.status === status ? known.to : this.#doubt(text);
+      return known.to === this.#nodes.get(key) && known.status === status && known.warnings === ok.warnings
+        ? known.to
+         : this.#doubt(text);
     }
     if (!this.#hasRoom(text)) return undefined;
     const steps = shortened([...from.steps, { text, changes, from, plain: isPlain(text) }]);
@@ -99,7 +103,7 @@ export class SettingsGraph {
       if (this.#nodes.size >= this.#maxNodes) return undefined;
       this.#nodes.set(key, to = new SettingsNode(from.charset, this.#era, from.root, values, steps));
     } else to.offer(steps);
-    from.edges.set(text, { to, status });
+    from.edges.set(text, { to, status, warnings: ok.warnings });
     this.#facts++;
     return to;
   }

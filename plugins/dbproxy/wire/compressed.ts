@@ -84,6 +84,10 @@ class Compressed implements CompressedSocket, SocketHandler {
     return this.#socket.pending;
   }
 
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#socket.peerPid?.(candidates);
+  }
+
   write(bytes: Uint8Array): boolean {
     let more = true;
     for (let at = 0; at < bytes.length; at += maxPayload) {

@@ -39,6 +39,11 @@ export class Conversation implements SocketHandler {
     });
   }
 
+  /** The peer has left, or what it sent made no sense: whoever takes the socket over will not be told. */
+  get over(): boolean {
+    return this.#failure !== undefined;
+  }
+
   /** Sends packets in one write. */
   write(...payloads: readonly Uint8Array[]): void {
     if (payloads.length === 0) return;

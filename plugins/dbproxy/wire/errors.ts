@@ -84,6 +84,9 @@ export const interrupted = (): ErrPacket => err(1317, "70100", "Query execution 
 /** 1524 */
 export const pluginNotLoaded = (name: string): ErrPacket => err(1524, "HY000", `Plugin '${name}' is not loaded`);
 
+/** 1927: MariaDB's last words to a connection that was killed. */
+export const connectionKilled = (): ErrPacket => err(1927, "70100", "Connection was killed");
+
 /** 3159: TLS is required here. */
 export const insecureTransport = (): ErrPacket =>
   err(

@@ -558,3 +558,40 @@ describe("a pool that drains", () => {
     expect([world.open.size, world.dialing.length]).toEqual([0, 0]);
   });
 });
+
+describe("a spare backend", () => {
+  test("is opened in advance, one at a time, up to half of what may be", async () => {
+    const world = new World({ maxConnections: 4 });
+    for (let i = 0; i < 2; i++) {
+      world.pool.spare("a");
+      world.pool.spare("a");
+      expect(world.dialing).toHaveLength(1);
+      await world.connect();
+    }
+    world.pool.spare("a");
+    expect([world.dialing.length, world.pool.stats().idle]).toEqual([0, 2]);
+    expect(world.pool.idle()).toMatchObject({ room: true });
+    expect(world.pool.idle().backends.length).toBe(2);
+  });
+
+  test("goes to who seeks it", async () => {
+    const world = new World({ maxConnections: 4 });
+    world.pool.spare("a");
+    const client = world.ask();
+    await world.connect();
+    expect(client.backend).toBeDefined();
+  });
+});
+
+test("a backend whose score has changed by itself goes to who seeks it", async () => {
+  const world = new World({ maxConnections: 2 });
+  const first = await world.lend();
+  const backend = first.backend!;
+  backend.score = Infinity;
+  world.release(first);
+  const second = world.ask();
+  expect([second.waiting, world.dialing.length]).toEqual([true, 1]);
+  backend.score = 0;
+  world.pool.reconsider();
+  expect(second.backend).toBe(backend);
+});

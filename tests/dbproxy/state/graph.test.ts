@@ -52,15 +52,28 @@ describe("what is learned of a SET", () => {
     const graph = new SettingsGraph();
     const root = graph.root(8);
     const to = learnMode(graph, root, { status: ok.status | STATUS.ANSI_QUOTES });
-    expect(graph.follow(root, modeText)).toEqual({ to: to!, status: STATUS.AUTOCOMMIT | STATUS.ANSI_QUOTES });
+    expect(graph.follow(root, modeText)).toEqual({
+      to: to!,
+      status: STATUS.AUTOCOMMIT | STATUS.ANSI_QUOTES,
+      warnings: 0,
+    });
     expect(graph.follow(root, `${modeText} `)).toBe(undefined);
     expect(graph.follow(graph.root(45), modeText)).toBe(undefined);
+  });
+
+  test("its warnings are part of it, and must be the same the next time", () => {
+    const graph = new SettingsGraph();
+    const root = graph.root(8);
+    const to = learnMode(graph, root, { warnings: 1 })!;
+    expect(graph.follow(root, modeText)).toEqual({ to, status: STATUS.AUTOCOMMIT, warnings: 1 });
+    expect(learnMode(graph, root, { warnings: 1 })).toBe(to);
+    expect(learnMode(graph, root)).toBe(undefined);
+    expect(graph.follow(root, modeText)).toBe(undefined);
   });
 
   test("nothing, where anything is left unexplained", () => {
     const root = (graph: SettingsGraph) => graph.root(8);
     const unlearned: [why: string, learn: (graph: SettingsGraph) => unknown][] = [
-      ["a warning", (g) => learnMode(g, root(g), { warnings: 1 })],
       ["an info", (g) => learnMode(g, root(g), { info: "x" })],
       ["rows", (g) => learnMode(g, root(g), { affectedRows: 1 })],
       ["an insert id", (g) => learnMode(g, root(g), { insertId: 1n })],
