@@ -78,7 +78,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
 
   seek(request: Request<B, W>): void {
     this.seeking.add(request);
-    this.#alarm.by(request.deadline);
+    this.#alarm.by(request.seekUntil);
     this.#warmth.saw(request.want);
     this.tend();
   }
@@ -154,6 +154,10 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.#tellBreaker();
     if (dial.purpose === "warm" && failure !== "unreachable") this.#warmth.refused(this.#clock.now());
     if (failure === "final" && dial.request !== undefined) this.refuse(dial.request, error);
+    const now = this.#clock.now();
+    for (const request of [...this.seeking]) {
+      if (failure !== "final" && request.deadline <= now) this.refuse(request, error);
+    }
     this.tend();
   }
 
@@ -323,7 +327,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     const now = this.#clock.now();
     this.#steps.expire(now);
     for (const request of this.seeking) {
-      if (request.deadline > now) this.#alarm.by(request.deadline);
+      if (request.seekUntil > now) this.#alarm.by(request.seekUntil);
       else this.refuse(request, this.pacer.lastError ?? poolTimeout(this.#settings.max, now - request.startedAt));
     }
     for (const slot of [...this.slots.idle]) {

@@ -86,6 +86,39 @@ describe("a checkout", () => {
     expect(world.events).toEqual(["refused DB_POOL_TIMEOUT", "refused DB_POOL_TIMEOUT"]);
   });
 
+  test("waits in no line when the pool's timeout is 0, but for its own connection and its check", async () => {
+    const world = new World({ maxConnections: 1, poolTimeoutMs: 0, connectTimeoutMs: 3_000 });
+    const first = world.ask();
+    await world.advance(1_000);
+    expect(world.ask().error?.code).toBe("DB_POOL_TIMEOUT");
+    await world.connect();
+    world.release(first);
+    await world.advance(600);
+    const second = world.ask();
+    await world.advance(100);
+    await world.checks[0]!.resolve(true);
+    expect([first.waited, second.waited, second.backend]).toEqual([1_000, 100, first.backend!]);
+    world.discard(second);
+    const third = world.ask();
+    await world.dialing[0]!.reject(unreachable);
+    expect([third.error, world.gate.used]).toEqual([unreachable, 0]);
+    const fourth = world.ask();
+    await world.advance(10);
+    await world.connect();
+    expect(fourth.waited).toBe(10);
+  });
+
+  test("that came to its permit late still has the time that a connection takes", async () => {
+    const world = new World({ maxConnections: 1, poolTimeoutMs: 2_000, connectTimeoutMs: 1_000 });
+    const first = await world.lend();
+    const second = world.ask();
+    await world.advance(1_900);
+    world.discard(first);
+    await world.advance(900);
+    await world.connect();
+    expect(second.waited).toBe(2_800);
+  });
+
   test("is refused at once when the line is full", async () => {
     const world = new World({ maxConnections: 1, maxQueue: 1 });
     await world.lend();
@@ -198,6 +231,14 @@ describe("a cancelled checkout", () => {
 });
 
 describe("an idle backend", () => {
+  test("stays for ever where its life and its idle time have no end", async () => {
+    const world = new World({ maxLifetimeMs: Infinity, idleTimeoutMs: Infinity });
+    const first = await world.lend();
+    world.release(first);
+    await world.advance(1e9);
+    expect([first.backend!.closed, world.pool.stats().idle]).toEqual([undefined, 1]);
+  });
+
   test("is checked from 500 ms on, and not before", async () => {
     const world = new World();
     const first = await world.lend();
@@ -477,7 +518,8 @@ describe("when a connection cannot be opened", () => {
       await world.dialing[0]?.reject(tooMany);
       await world.advance(250);
     }
-    expect([client.error, world.clock.time, world.pool.stats().breakerOpen]).toEqual([tooMany, 4_000, false]);
+    // The one that goes on at the deadline is the last.
+    expect([client.error, world.clock.time, world.pool.stats().breakerOpen]).toEqual([tooMany, 4_250, false]);
   });
 
   test("what a dial throws is told as an error with a code", async () => {
