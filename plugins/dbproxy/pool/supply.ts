@@ -50,8 +50,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
   readonly #steps = new Steps();
   readonly #care: Care<B, W>;
   readonly #warmth: Warmth<W>;
-  /** The last dial that failed: what a probe is made for. */
-  #failed: Dial<B, W> | undefined;
   #stopping = false;
   #tending = false;
   #again = false;
@@ -150,7 +148,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
 
   dialFailed(dial: Dial<B, W>, error: CoreError, failure: DialFailure): void {
     this.#events.dialFailed?.(error, failure);
-    this.#failed = dial;
     this.#tellBreaker();
     if (dial.purpose === "warm" && failure !== "unreachable") this.#warmth.refused(this.#clock.now());
     if (failure === "final" && dial.request !== undefined) this.refuse(dial.request, error);
@@ -280,9 +277,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
    */
   #probe(): void {
     const { probeAt } = this.pacer;
-    if (this.#stopping || this.#failed === undefined) return;
+    const { want } = this.#warmth;
+    if (this.#stopping || want === undefined) return;
     if (probeAt > this.#clock.now()) return this.#alarm.by(probeAt);
-    this.dials.start("probe", this.#failed.kind, this.#failed.want);
+    // Not for what failed, which may be something that no server has.
+    this.dials.start("probe", this.#options.kindOf(want), want);
   }
 
   #lend(slot: Slot<B>, request: Request<B, W>, now: number): void {

@@ -434,6 +434,24 @@ describe("when a connection cannot be opened", () => {
     expect(b.waiting).toBe(false);
   });
 
+  test("what the proxy itself refuses says nothing of the server: only the one it is for is refused", async () => {
+    for (const code of ["DB_CHARSET", "DB_STATE_SCHEMA"]) {
+      const world = new World({ maxConnections: 1, breakerFailures: 1 });
+      const [one, next] = [world.ask("b"), world.ask("a")];
+      await world.dialing[0]!.reject(new CoreError(code, "no"));
+      expect([one.error?.code, world.pool.stats().breakerOpen]).toEqual([code, false]);
+      expect((await world.connect()).client).toBe(next);
+    }
+  });
+
+  test("a probe opens what is usual, and not what failed", async () => {
+    const world = new World({ warm: "a", breakerFailures: 1 });
+    world.ask("b");
+    await world.dialing[0]!.reject(unreachable);
+    await world.advance(250);
+    expect(world.dialing.map(({ backend }) => backend.kind)).toEqual(["a"]);
+  });
+
   test("the breaker opens after 2 s: whoever waits and whoever comes is refused with the last error", async () => {
     const world = new World({ maxConnections: 1, breakerFailures: 99 });
     const [a, b] = [world.ask(), world.ask()];
