@@ -62,6 +62,8 @@ export interface PoolOptions<B extends Pooled, W> {
   close(backend: B, reason: string): void;
   /** How well a backend of the right kind suits: 0 is best, `Infinity` is never. Of equals, the last used is taken. */
   score(backend: B, want: W): number;
+  /** The backend that a want should have before any other, if it suits and is idle. */
+  promised?(want: W): B | undefined;
   kindOf(want: W): string;
   readonly maxConnections: number;
   /** Kept open, in the kind of `warm` or of the last want seen; 0 when absent. */

@@ -71,7 +71,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
 
   /** The idle backend that suits best, of those that were used so lately that they need no check. */
   fresh(kind: string, want: W, now: number): Slot<B> | undefined {
-    return this.slots.best(kind, want, now, now - this.#settings.checkAfterMs, this.#options.score);
+    return this.#suiting(kind, want, now, now - this.#settings.checkAfterMs);
   }
 
   seek(request: Request<B, W>): void {
@@ -209,9 +209,19 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     return slot !== undefined;
   }
 
+  /** The idle backend that suits best, of those used later than `after`: what was promised, found without a search, or the best. */
+  #suiting(kind: string, want: W, now: number, after: number): Slot<B> | undefined {
+    const { score, promised } = this.#options;
+    const backend = promised?.(want);
+    const slot = backend === undefined ? undefined : this.slots.get(backend);
+    const usable = slot?.state === "idle" && slot.idleSince > after && slot.expiresAt > now;
+    if (usable && slot.backend.kind === kind && score(slot.backend, want) < Infinity) return slot;
+    return this.slots.best(kind, want, now, after, score);
+  }
+
   /** Begins to check an idle backend that would suit. */
   #checkIdle(request: Request<B, W>): boolean {
-    const slot = this.slots.best(request.kind, request.want, this.#clock.now(), -Infinity, this.#options.score);
+    const slot = this.#suiting(request.kind, request.want, this.#clock.now(), -Infinity);
     if (slot !== undefined) this.#care.check(slot);
     return slot !== undefined;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { CoreError } from "../../../core/error.ts";
-import { flush, unreachable, World } from "./world.ts";
+import { type FakeBackend, flush, unreachable, World } from "./world.ts";
 
 const denied = Object.assign(new CoreError("DB_REFUSED", "Access denied"), { final: true });
 const tooMany = new CoreError("DB_REFUSED", "Too many connections");
@@ -616,6 +616,53 @@ describe("a pool that drains", () => {
     await world.connect();
     await world.pool.drain();
     expect([world.open.size, world.dialing.length]).toEqual([0, 0]);
+  });
+});
+
+describe("a promised backend", () => {
+  /** Two idle backends, the promised one used before the other; and whose scores were asked for. */
+  async function promise(idle = 0) {
+    const asked: number[] = [];
+    let mine: FakeBackend | undefined;
+    const world = new World({
+      maxConnections: 3,
+      promised: (want) => want === "a" ? mine : undefined,
+      score: (backend) => {
+        asked.push(backend.id);
+        return backend.score;
+      },
+    });
+    const [first, second] = [await world.lend(), await world.lend()];
+    world.release(first);
+    await world.advance(idle);
+    world.release(second);
+    mine = first.backend!;
+    asked.length = 0;
+    return { world, asked, mine, other: second.backend! };
+  }
+
+  test("is taken before all others, without a look at them", async () => {
+    const { world, asked, mine, other } = await promise();
+    expect([world.ask().backend, asked]).toEqual([mine, [mine.id]]);
+    // It is lent now: the next has another.
+    expect(world.ask().backend).toBe(other);
+  });
+
+  test("is not taken when it cannot serve, was not heard of lately, or is gone", async () => {
+    for (const why of ["score", "silent", "gone"]) {
+      const { world, mine, other } = await promise(why === "silent" ? 600 : 0);
+      if (why === "score") mine.score = Infinity;
+      if (why === "gone") world.pool.lost(mine, "lost");
+      expect([why, world.ask().backend]).toEqual([why, other]);
+    }
+  });
+
+  test("is checked rather than another, where all must be", async () => {
+    const { world, mine } = await promise();
+    await world.advance(600);
+    const client = world.ask();
+    await world.checking[0]!.resolve(true);
+    expect(client.backend).toBe(mine);
   });
 });
 
