@@ -267,7 +267,11 @@ export class Upstream implements SessionHost, BackendOwner {
     wish: { readonly flags: number; readonly charset: number; readonly schema: string | undefined },
     signal?: AbortSignal,
   ): Promise<Backend> {
-    const logged = await login(this.#options.account, wish, signal);
+    const logged = await login(this.#options.account, wish, signal).catch((cause: CoreError) => {
+      if (cause.code !== "DB_CLOSED") throw cause;
+      // To a session that code says that its client has left, who then is told nothing.
+      throw new CoreError("DB_LOST", "The database closed the connection during its handshake", { cause });
+    });
     const known = this.#facts;
     const same = known !== undefined && known.greeting.version === logged.greeting.version;
     const backend = new Backend(logged, {
