@@ -17,7 +17,7 @@ import type { Digest } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
 import { isReplayable } from "./sql/variables.ts";
 import { SettingsGraph } from "./state/graph.ts";
-import { distance, plan } from "./state/plan.ts";
+import { distance, otherSchema, plan, renewedSchema } from "./state/plan.ts";
 import type { Step } from "./state/plan.ts";
 import type { Settings } from "./state/settings.ts";
 import { CAP } from "./wire/capabilities.ts";
@@ -90,9 +90,10 @@ export class Upstream implements SessionHost, BackendOwner {
       check: (backend) => backend.ping(),
       close: (backend, reason) => backend.close(reason !== "lost" && reason !== "client_left"),
       score: (backend, want) => {
-        if (backend.promised && backend !== want.promised) return Infinity;
-        const far = distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
-        return backend.promised && far < Infinity ? -1 : far;
+        // What was promised, and is there, is waited for; nobody else gets it.
+        if (want.promised?.promised === true) return backend === want.promised ? 0 : Infinity;
+        if (backend.promised) return Infinity;
+        return distance(backend.state, want) + (this.#outdated(backend) ? 0.5 : 0);
       },
       kindOf: (want) => want.kind,
       maxConnections: options.maxConnections,
@@ -157,7 +158,11 @@ export class Upstream implements SessionHost, BackendOwner {
     return this.#pool.checkout(want, {
       ...waiter,
       onBackend: (backend, waited) => {
-        if (this.#outdated(backend)) backend.state = { ...backend.state, dirty: "admin" };
+        if (this.#outdated(backend)) {
+          const { state } = backend;
+          // Chosen again, a schema has the collation that it was given since.
+          backend.state = { ...state, dirty: "admin", schema: state.schema === undefined ? undefined : renewedSchema };
+        }
         waiter.onBackend(backend, waited);
       },
     });
@@ -337,14 +342,17 @@ export class Upstream implements SessionHost, BackendOwner {
 
   async #renew(backend: Backend, views: boolean): Promise<boolean> {
     const { events } = this.#options;
-    const root = backend.state.settings.root;
+    const { schema, settings: { root } } = backend.state;
     const { initConnect } = backend.facts;
     const at = this.now();
+    // A reset does not choose the schema again, whose collation may be another by now.
+    const old = schema !== undefined && (this.#outdated(backend) || at - backend.renewed > staleAfter);
     try {
       await backend.prepare([
         { kind: "reset" },
         { kind: "names", charset: root.charset },
         { kind: "trackers" },
+        ...(old ? [otherSchema, schema].map((name) => ({ kind: "schema", name }) as const) : []),
         ...(initConnect === "" ? [] : [{ kind: "query", text: initConnect } as const]),
       ]);
       if (views) await this.#askViews(backend);

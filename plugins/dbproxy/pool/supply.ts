@@ -263,9 +263,9 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     }
   }
 
-  /** Opens one in advance, unless another is on its way or more than half of what may be is there. */
+  /** Opens one in advance, unless another is on its way or it would be the last that may be. */
   spare(want: W): void {
-    if (this.#stopping || this.pacer.open || this.dials.size > 0 || this.slots.size * 2 >= this.#settings.max) return;
+    if (this.#stopping || this.pacer.open || this.dials.size > 0 || this.slots.size + 1 >= this.#settings.max) return;
     const now = this.#clock.now();
     if (this.pacer.dialAt(now, 0) <= now) this.dials.start("warm", this.#options.kindOf(want), want);
   }

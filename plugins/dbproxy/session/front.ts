@@ -20,7 +20,7 @@ import type { ErrPacket, Greeting, Login } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
 import { changeUser } from "./change_user.ts";
 import { errorFor } from "./error_for.ts";
-import { type SessionHost, wantOf } from "./host.ts";
+import { type SessionHost, wantOf, withPromised } from "./host.ts";
 import { Session } from "./session.ts";
 import type { Talk } from "./talk.ts";
 import { Track } from "./track.ts";
@@ -223,16 +223,16 @@ export async function enter(
 ): Promise<Backend | undefined> {
   const { schema } = track;
   if (schema === undefined || host.schemas.known(schema)) return undefined;
-  const want = { ...wantOf(track, capabilities, true), promised };
+  const want = withPromised(wantOf(track, capabilities, true), promised);
   const backend = await new Promise<Backend>((resolve, reject) => {
     host.checkout(want, { onBackend: resolve, onRefuse: reject });
   });
   try {
     // Chosen again even where it is chosen: it may have been dropped.
-    await backend.prepare([...plan(backend.state, want).filter((step) => step.kind !== "schema"), {
-      kind: "schema",
-      name: schema,
-    }]);
+    const steps = plan(backend.state, want);
+    await backend.prepare(
+      steps.some(({ kind }) => kind === "schema") ? steps : [...steps, { kind: "schema", name: schema }],
+    );
   } catch (cause) {
     host.discard(backend, "unprepared");
     throw cause;

@@ -6,6 +6,7 @@ import type { Checkout, CheckoutWaiter } from "../pool/options.ts";
 import type { Analyser } from "../sql/analyser.ts";
 import type { Residue, SqlMode } from "../sql/statement.ts";
 import type { SettingsGraph } from "../state/graph.ts";
+import { reachable } from "../state/plan.ts";
 import type { Settings } from "../state/settings.ts";
 import type { WantedState } from "../state/backend_state.ts";
 import type { Promises } from "./promises.ts";
@@ -24,6 +25,12 @@ export interface Want extends WantedState {
 export function wantOf(track: Track, capabilities: number, fresh: boolean): Want {
   const { settings, schema, multiStatements } = track;
   return { kind: kindOf(capabilities, schema), settings, schema, multiStatements, fresh };
+}
+
+/** The same of the backend that the client was promised, where that is of use. */
+export function withPromised(want: Want, promised: Backend | undefined): Want {
+  const fits = promised !== undefined && promised.kind === want.kind && reachable(promised.state, want);
+  return fits ? { ...want, promised } : want;
 }
 
 /** One command that is over, for the statistics. */

@@ -26,6 +26,8 @@ const mostTrust = 8;
 export class Promises {
   readonly #pool: PromisePool;
   #last: Want | undefined;
+  /** The backend that a session had last: who connects again expects another id than the one before. */
+  #had: Backend | undefined;
   /** How good the guess has been: above 0 when two of three were right. */
   #trust = mostTrust / 2;
 
@@ -46,12 +48,17 @@ export class Promises {
     if (want === undefined || this.#trust === 0) return undefined;
     const { backends, room } = this.#pool.idle();
     const fit = backends.filter((backend) =>
-      !backend.promised && backend.kind === want.kind && reachable(backend.state, want)
+      !backend.promised && backend !== this.#had && backend.kind === want.kind && reachable(backend.state, want)
     );
     const [found] = fit;
     if (found !== undefined && (room || fit.length > 1)) found.promised = true;
     if (fit.length < 2) this.#pool.spare(want);
     return found?.promised ? found : undefined;
+  }
+
+  /** A session gives its backend back. */
+  had(backend: Backend): void {
+    this.#had = backend;
   }
 
   /** Its client has left. */

@@ -14,10 +14,11 @@ import { frame, maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { errorAnswer, plainEof, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
-import { type SessionHost, type Want, wantOf } from "./host.ts";
+import { type SessionHost, type Want, wantOf, withPromised } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
+import { Renumber } from "./renumber.ts";
 import { kill } from "./kill.ts";
 import type { Track } from "./track.ts";
 import { unknownCommand } from "../wire/errors.ts";
@@ -26,6 +27,9 @@ import { unknownCommand } from "../wire/errors.ts";
 const high = 262_144;
 /** How long (ms) a query of a client that has left may take to end once it is killed. */
 const lastWords = 2000;
+
+/** What a server reports when nobody has told it otherwise: variables and the schema. The rest was switched on by the proxy. */
+const usualTrackers: ReadonlySet<number> = new Set([0, 1]);
 
 /** Commands that begin a copy of the server, or a stream without an end. */
 const refusedCommands: ReadonlySet<number> = new Set([
@@ -86,6 +90,12 @@ export class Session implements SocketHandler, BackendUser {
   #reading: Reading | undefined;
   readonly #prepared = new PreparedTexts();
   #statementId = 0;
+  /** What COM_SET_OPTION asks for: multi-statements or not. */
+  #option = false;
+  /** A prepared statement may change databases, views, accounts. */
+  #preparedChanges = false;
+  /** Fails whoever reads a dialogue. */
+  #unheard: ((error: CoreError) => void) | undefined;
   /** Something of this session's own has run on its backend. */
   #ran = false;
   /** The command whose backend is awaited. */
@@ -105,6 +115,7 @@ export class Session implements SocketHandler, BackendUser {
     const client = {
       deprecateEof: (capabilities & CAP.DEPRECATE_EOF) !== 0,
       sessionTrack: (capabilities & CAP.SESSION_TRACK) !== 0,
+      trackers: usualTrackers,
     };
     this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
       onOk: (ok) => this.#onOk(ok),
@@ -120,10 +131,11 @@ export class Session implements SocketHandler, BackendUser {
       onProblem: (error) => this.#fail(errorFor(error)),
     });
     this.#promised = options.promised;
-    this.#backend = options.backend;
-    this.#backend?.lend(this);
     host.sessions.add(this);
     this.#socket.handler = this;
+    // The backend may have died since: the session ends then, so all else must be there.
+    this.#backend = options.backend;
+    this.#backend?.lend(this);
   }
 
   /** The server's id of the connection it holds. */
@@ -143,7 +155,13 @@ export class Session implements SocketHandler, BackendUser {
   // The client.
 
   onData(chunk: Uint8Array): void {
-    this.reader.push(chunk);
+    try {
+      this.reader.push(chunk);
+    } catch (cause) {
+      // Whatever a client sends ends its own session at most.
+      this.#host.problem(cause instanceof CoreError ? cause : new CoreError("DB_SESSION", String(cause), { cause }));
+      return this.close();
+    }
     if (this.reader.held > high) this.#socket.pause();
   }
 
@@ -163,13 +181,15 @@ export class Session implements SocketHandler, BackendUser {
     // Who it was can be told of an open connection only, and what runs ends later.
     if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
+    this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
     this.#checkout?.cancel();
     this.#checkout = undefined;
     if (this.#promised !== undefined && this.#promised !== this.#backend) this.#host.promises.end(this.#promised);
     const backend = this.#backend;
     if (backend === undefined) return;
     if (this.#command < 0) return this.#giveBack();
-    if (!this.#whole) return this.#drop("client_left");
+    // A command that came in part, and a dialogue, cannot be ended by a kill.
+    if (!this.#whole || this.#command === COM.CHANGE_USER) return this.#drop("client_left");
     void this.#abandon(backend);
   }
 
@@ -222,7 +242,10 @@ export class Session implements SocketHandler, BackendUser {
 
   /** The last words to a client. */
   #fail(packet: ErrPacket): void {
-    if (!this.#gone) this.#socket.write(errorAnswer(packet, this.#command < 0 ? 1 : this.relay.nextSeq));
+    const replying = this.#command >= 0 && (this.relay.active || this.#replied);
+    // In the middle of a row, or of a dialogue, an error would be taken for a part of it.
+    const may = this.#command !== COM.CHANGE_USER && (!replying || this.relay.whole);
+    if (!this.#gone && may) this.#socket.write(errorAnswer(packet, replying ? this.relay.nextSeq : 1));
     this.close();
   }
 
@@ -242,6 +265,8 @@ export class Session implements SocketHandler, BackendUser {
     this.#whole = whole;
     this.#replied = false;
     this.#error = 0;
+    this.#query = undefined;
+    this.#reading = undefined;
     const { track } = this;
     switch (command) {
       case COM.QUIT:
@@ -264,6 +289,7 @@ export class Session implements SocketHandler, BackendUser {
       case COM.SET_OPTION: {
         const option = frames[5];
         if (frames.byteLength !== 7 || option === undefined || option > 1 || frames[6] !== 0) break;
+        this.#option = option === 0;
         if (this.#backend === undefined) {
           track.multiStatements = option === 0;
           return this.answer(plainEof(track.status, this.capabilities));
@@ -277,6 +303,8 @@ export class Session implements SocketHandler, BackendUser {
       case COM.STMT_PREPARE:
         track.soil("prepare");
         this.#prepared.preparing(frames.subarray(5));
+        this.#preparedChanges ||= !whole ||
+          this.#host.analyser.analyse(frames.subarray(5), track.mode).changesCatalogue;
         break;
       case COM.STMT_EXECUTE:
       case COM.STMT_FETCH:
@@ -317,9 +345,9 @@ export class Session implements SocketHandler, BackendUser {
     const free = this.#backend === undefined && !this.#tracks && host.graph !== undefined;
     switch (statement.kind) {
       case "set": {
-        const known = free ? host.graph?.follow(track.settings, query.text) : undefined;
+        const known = free && query.text !== undefined ? host.graph?.follow(track.settings, query.text) : undefined;
         if (known === undefined) break;
-        track.adopt(known, query.text);
+        track.adopt(known, query.text!);
         host.answered("set");
         return this.answer(plainOk(known.status, this.capabilities, known.warnings));
       }
@@ -332,7 +360,7 @@ export class Session implements SocketHandler, BackendUser {
       case "select": {
         if (host.mayRunMore(statement.tables)) track.soil("function");
         const names = statement.readsVariables;
-        if (names === undefined || this.#tracks || track.dirty !== undefined) break;
+        if (names === undefined || query.text === undefined || this.#tracks || track.dirty !== undefined) break;
         // Others change behind the session's back (read_only, for one).
         if (!names.every((name) => host.facts.reported.has(name))) break;
         const key = `${this.relayKey}${query.text}`;
@@ -376,7 +404,7 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     // After a plain SELECT all that can be read of earlier statements is its own.
     const fresh = statement?.kind !== "select" || statement.readsPrevious;
-    const want = { ...wantOf(track, this.capabilities, fresh), promised: this.promised };
+    const want = withPromised(wantOf(track, this.capabilities, fresh), this.promised);
     this.#waiting = frames;
     this.reader.hold();
     // What is free is given at once, before `checkout` returns.
@@ -416,7 +444,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#waiting = undefined;
     if (this.track.schema !== undefined) this.#host.schemas.remember(this.track.schema);
     this.#send(backend, steps, frames);
-    this.reader.release();
+    this.#flow();
   }
 
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
@@ -441,7 +469,14 @@ export class Session implements SocketHandler, BackendUser {
   }
 
   #onInfile(): void {
+    if ((this.capabilities & CAP.LOCAL_FILES) === 0) {
+      // The client was not asked: it may send no file.
+      this.#backend?.write(frame(this.relay.backendSeq, new Uint8Array(0)));
+      return this.relay.infileSent();
+    }
+    const renumber = this.relay.shift === 0 ? undefined : new Renumber(this.relay.shift);
     this.reader.infile((frames, last) => {
+      renumber?.pass(frames);
       if (this.#backend?.write(frames) === false) this.reader.hold();
       if (last) this.relay.infileSent();
     });
@@ -455,12 +490,17 @@ export class Session implements SocketHandler, BackendUser {
     const packet = errorFor(error);
     if (!this.#whole) return this.#fail(packet);
     this.answer(errorAnswer(packet));
-    this.reader.release();
+    this.#flow();
   }
 
   // The backend.
 
   onBackendDrain(): void {
+    this.#flow();
+  }
+
+  /** Reads on where it was held up. */
+  #flow(): void {
     this.reader.release();
     if (this.reader.held <= high) this.#socket.resume();
   }
@@ -478,7 +518,10 @@ export class Session implements SocketHandler, BackendUser {
   #onOk(ok: OkPacket): void {
     const query = this.#query;
     this.track.ok(ok, query?.statement, query?.text, this.#host.graph);
-    if (this.#command === COM.SET_OPTION || ok.warnings > 0) this.#reading = undefined;
+    if (ok.warnings === 0) return;
+    // A SELECT without tables leaves the warnings of the one before it.
+    this.#reading = undefined;
+    this.track.soil("show");
   }
 
   #onErr(err: ErrPacket): void {
@@ -489,6 +532,8 @@ export class Session implements SocketHandler, BackendUser {
 
   /** The reply has been relayed whole. */
   onReplied(): void {
+    // It broke off: that has been told already.
+    if (this.#backend === undefined) return;
     this.#replied = true;
     // A server may answer a command before it has read it whole.
     if (this.#whole) this.#done();
@@ -499,10 +544,13 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     const reading = this.#reading;
     this.#reading = undefined;
-    if (reading !== undefined && track.dirty === undefined) {
-      this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reading.bytes);
+    const reply = reading?.bytes;
+    if (reading !== undefined && reply !== undefined && track.dirty === undefined) {
+      this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reply);
     }
-    if (query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
+    if (this.#command === COM.SET_OPTION && this.#error === 0) track.multiStatements = this.#option;
+    const executes = this.#command === COM.STMT_EXECUTE && this.#preparedChanges;
+    if (executes || query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
     this.#host.executed(this, {
       command: this.#command,
       sql: query?.sql ?? this.#prepared.sqlOf(this.#command, this.#statementId),
@@ -542,6 +590,7 @@ export class Session implements SocketHandler, BackendUser {
       used: this.#ran || backend.state.used,
     };
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
+    this.#host.promises.had(backend);
     this.#host.release(backend);
   }
 
@@ -558,6 +607,7 @@ export class Session implements SocketHandler, BackendUser {
   /** Takes the backend that was needed to check its new schema, if any. */
   adopt(backend: Backend | undefined): void {
     if (backend === undefined) return;
+    if (this.#gone) return this.#host.discard(backend, "client_left");
     this.#backend = backend;
     backend.lend(this);
   }
@@ -587,6 +637,7 @@ export class Session implements SocketHandler, BackendUser {
     this.track = track;
     this.#ran = false;
     this.#prepared.clear();
+    this.#preparedChanges = false;
   }
 
   /** The dialogue is over. */
@@ -610,14 +661,21 @@ export class Session implements SocketHandler, BackendUser {
     return this.#socket.peerPid?.(candidates);
   }
 
-  /** The next packet of a dialogue, which is no command. */
+  /**
+   * The next packet of a dialogue, which is no command.
+   *
+   * @throws CoreError `DB_CLOSED` when the client leaves
+   */
   packet(): Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
-    return new Promise((resolve) =>
+    return new Promise((resolve, reject) => {
+      if (this.#gone) return reject(new CoreError("DB_CLOSED", "The client has left"));
+      this.#unheard = reject;
       this.reader.takePackets((payload, seq) => {
+        this.#unheard = undefined;
         resolve({ payload: payload.slice(), seq });
         return false;
-      })
-    );
+      });
+    });
   }
 
   /** Writes packets that are no reply: a dialogue. */

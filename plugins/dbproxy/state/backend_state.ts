@@ -6,7 +6,7 @@ export interface BackendState {
   readonly settings: Settings;
   /** Why it is not known to differ from a new session in settings, schema and options only; undefined when it is. */
   readonly dirty: Residue | undefined;
-  /** Default schema; undefined when none was ever chosen. A reset keeps it. */
+  /** Default schema; undefined when none was ever chosen; empty when it must be chosen again. A reset keeps it. */
   readonly schema: string | undefined;
   readonly multiStatements: boolean;
   /** Whether a client's statement has run since the session was new or reset: row counts, found rows and the like are its. */

@@ -15,6 +15,11 @@ export type Step =
   | { readonly kind: "schema"; readonly name: string }
   | { readonly kind: "multi"; readonly on: boolean };
 
+/** For a {@linkcode BackendState.schema} whose properties may be others than when it was chosen: it must be chosen again. */
+export const renewedSchema = "";
+/** A schema that every server has, and everybody may choose. */
+export const otherSchema = "information_schema";
+
 const nothing: readonly Step[] = [];
 const anew: readonly Step[] = [{ kind: "reset" }];
 const trackers: Step = { kind: "trackers" };
@@ -39,7 +44,11 @@ export function plan(have: BackendState, want: WantedState): readonly Step[] {
   if (settings !== undefined && !moved && !switched) return settings;
   const steps: Step[] = [...settings ?? fromNew(want.settings)];
   if (switched) steps.push({ kind: "multi", on: want.multiStatements });
-  if (moved) steps.push({ kind: "schema", name: want.schema });
+  if (moved) {
+    // MariaDB does not choose again what is chosen.
+    if (have.schema === renewedSchema) steps.push({ kind: "schema", name: otherSchema });
+    steps.push({ kind: "schema", name: want.schema });
+  }
   return steps;
 }
 

@@ -60,6 +60,7 @@ class World {
       release: (backend: Backend) => this.released.push(backend),
       discard: (backend: Backend) => this.discarded.push(backend),
       pinned() {},
+      catalogueChanges() {},
     } as unknown as SessionHost;
   }
 
@@ -125,6 +126,32 @@ test("a client that leaves while its schema is looked for leaves nothing", async
   waiter.onBackend(backend, 0);
   await welcomed;
   expect([world.released, world.host.sessions.size]).toEqual([[backend], 0]);
+});
+
+test("a long command that comes while a backend is awaited is read to its end", async () => {
+  const world = new World();
+  const { near, talk } = await world.client(undefined);
+  for (let i = 0; i < 2; i++) await talk.read();
+  const length = 3_000_000;
+  const command = new Uint8Array(4 + length).fill(0x20);
+  command.set([length & 0xff, length >> 8 & 0xff, length >> 16, 0, 3]);
+  for (let at = 0; at < command.length; at += 65_536) near.write(command.slice(at, at + 65_536));
+  const waiter = await world.waiter();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  let sent = 0;
+  const take = (bytes: Uint8Array) => {
+    sent += bytes.length;
+    return true;
+  };
+  const backend = world.backend(5) as { kind: string; state: object; send: unknown; write: unknown };
+  backend.state = { ...backend.state, schema: undefined };
+  backend.send = (_steps: unknown, frames: Uint8Array) => take(frames);
+  backend.write = take;
+  waiter.onBackend(backend as unknown as Backend, 0);
+  for (let turns = 0; sent < command.length && turns < 500; turns++) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  expect(sent).toBe(command.length);
 });
 
 test("the verdict on the password comes before the error of a missing schema", async () => {

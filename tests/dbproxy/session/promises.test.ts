@@ -40,6 +40,15 @@ describe("a promise", () => {
     expect([world.next(), world.log.at(-2)]).toEqual([1, "reconsider"]);
   });
 
+  test("is not of the backend that the last session had: who connects again expects another id", () => {
+    const world = new World("a", "a");
+    world.promises.saw(want("a"));
+    world.promises.had(world.backends[0]!);
+    expect([world.next(), world.next()]).toEqual([1, undefined]);
+    world.promises.had(world.backends[1]!);
+    expect(world.next()).toBe(0);
+  });
+
   test("has one opened in advance where it leaves none", () => {
     const world = new World("a", "a");
     world.promises.saw(want("a"));

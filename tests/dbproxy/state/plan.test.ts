@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { BackendState } from "../../../plugins/dbproxy/state/backend_state.ts";
 import { SettingsGraph } from "../../../plugins/dbproxy/state/graph.ts";
-import { distance, plan, reachable } from "../../../plugins/dbproxy/state/plan.ts";
+import { distance, otherSchema, plan, reachable, renewedSchema } from "../../../plugins/dbproxy/state/plan.ts";
 import type { Settings } from "../../../plugins/dbproxy/state/settings.ts";
 import { ModelSession, setTexts, textsByName } from "./model_session.ts";
 
@@ -160,4 +160,12 @@ describe("a plan", () => {
     expect(plan(state(old), want(old))).toEqual([]);
     expect(plan(state(new SettingsGraph().root(45)), want(own.root(45)))).toHaveLength(3);
   });
+});
+
+test("a schema that may be another by now is chosen again, by way of one that is always there", () => {
+  const settings = new SettingsGraph().root(45);
+  const have: BackendState = { settings, dirty: undefined, schema: renewedSchema, multiStatements: false, used: false };
+  const want = { settings, schema: "app", multiStatements: false, fresh: true };
+  expect(plan(have, want)).toEqual([{ kind: "schema", name: otherSchema }, { kind: "schema", name: "app" }]);
+  expect([reachable(have, want), reachable(have, { ...want, schema: undefined })]).toEqual([true, false]);
 });

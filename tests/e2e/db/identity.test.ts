@@ -43,7 +43,7 @@ const changed = (way: Way, list: readonly (readonly [string, string, string])[])
     changes.replace("CHANGES", JSON.stringify(list)),
   );
 
-forEachServer("identity", { database: { init }, proxy: { size: 8, settings } }, (way) => {
+forEachServer("identity", { database: { init }, proxy: { size: 20, settings } }, (way) => {
   const me = tester.user, password = tester.password;
 
   test("a change of the user begins a new session on the same connection", async () => {
@@ -130,7 +130,10 @@ forEachServer("identity", { database: { init }, proxy: { size: 8, settings } }, 
 
   test("the id a client is greeted with is its connection's, in the process list too, before it has asked for anything", async () => {
     // What clients are like is known from the last ones, and there is one connection in advance.
-    await visit(way.place, (client) => client.one("SELECT 1"));
+    await waitFor(
+      () => visit(way.place, async (one) => await one.one("SELECT CONNECTION_ID()") === String(one.greeting.threadId)),
+      { what: "a true id" },
+    );
     for (let round = 0; round < 5; round++) {
       await using first = await session(way.place);
       expect(await first.one("SELECT CONNECTION_ID()")).toBe(String(first.greeting.threadId));
@@ -178,6 +181,45 @@ forEachServer("identity", { database: { init }, proxy: { size: 8, settings } }, 
     await mine.run(`KILL ${theirs.greeting.threadId}`);
     await expect(theirs.one("SELECT 1")).rejects.toThrow();
     expect(await look(way.place, "SELECT 1")).toBe("1");
+  });
+
+  test("a schema's collation is the one it has now", async () => {
+    await way.database.admin("CREATE DATABASE IF NOT EXISTS shifting");
+    await visit(way.place, (client) => client.run("ALTER DATABASE shifting COLLATE latin1_swedish_ci"));
+    const collation = () => look(way.place, "SELECT @@collation_database", { database: "shifting" });
+    expect(await collation()).toBe("latin1_swedish_ci");
+    await visit(way.place, (client) => client.run("ALTER DATABASE shifting COLLATE utf8mb4_bin"));
+    for (let round = 0; round < 3; round++) expect(await collation()).toBe("utf8mb4_bin");
+  });
+
+  test("who connects again has another id", async () => {
+    for (let round = 0; round < 5; round++) {
+      const ids = [];
+      for (let i = 0; i < 2; i++) {
+        ids.push(
+          await visit(way.place, async (client) => {
+            await client.one("SELECT 1");
+            return client.greeting.threadId;
+          }),
+        );
+      }
+      expect(ids[0]).not.toBe(ids[1]!);
+    }
+  });
+
+  test("a password that the client encrypts with the server's own key", async () => {
+    if (way.kind === "mariadb") return;
+    await way.database.admin("DROP USER IF EXISTS keyed", "CREATE USER keyed IDENTIFIED BY 'keyed'");
+    const rows = await way.database.admin("SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'");
+    const who = await php(
+      way.place,
+      `$file = tempnam(sys_get_temp_dir(), 'key');
+      file_put_contents($file, ${JSON.stringify(rows[0]![1])});
+      try {
+        return one(my(['user' => 'keyed', 'password' => 'keyed', 'db' => ''], 0, [MYSQLI_SERVER_PUBLIC_KEY => $file]), 'SELECT USER()');
+      } finally { unlink($file); }`,
+    );
+    expect(String(who)).toMatch(/^keyed@/);
   });
 
   test("a session that has chosen its schema later leaves none to one without", async () => {
