@@ -113,7 +113,9 @@ for (const server of servers.filter(({ kind }) => values.server === undefined ||
       unlike += differing.length;
       const result = differing.length === 0 ? "no step differs" : `${differing.length} steps differ`;
       say(`${server.title}, through the ${strategy} proxy on ${host}: ${result}`);
-      for (const name of differing) console.log(`--- ${name}, directly\n${direct[name]}\n--- proxied\n${proxied[name]}`);
+      for (const name of differing) {
+        console.log(`--- ${name}, directly\n${direct[name]}\n--- proxied\n${proxied[name]}`);
+      }
     }
   }
 }

@@ -30,6 +30,7 @@ const closes: Readonly<Record<string, CloseReason>> = {
   unprepared: "error",
   client_left: "client",
   promised: "client",
+  room: "kind",
   closed: "gone",
   spoke: "unread",
   drained: "drain",

@@ -291,7 +291,11 @@ export class Upstream implements SessionHost, BackendOwner {
   ): Promise<Backend> {
     // A login has one byte for the collation; what does not fit is set afterwards.
     const charset = wish.charset > 0xff ? defaultCharset : wish.charset;
-    const logged = await login(this.#options.account, { ...wish, charset }, signal);
+    const logged = await login(this.#options.account, { ...wish, charset }, signal).catch((cause: CoreError) => {
+      if (cause.code !== "DB_CLOSED") throw cause;
+      // To a session that code says that its client has left, who then is told nothing.
+      throw new CoreError("DB_LOST", "The database closed the connection during its handshake", { cause });
+    });
     const known = this.#facts;
     const same = known !== undefined && known.greeting.version === logged.greeting.version;
     const backend = new Backend(logged, {

@@ -25,6 +25,10 @@ export interface CuttingRelay {
   readonly port: number;
   /** Asked for each new connection. */
   fate: () => Harm | undefined;
+  /** Answers new connections in the target's place. */
+  instead: ((socket: Socket) => void) | undefined;
+  /** New connections so far. */
+  readonly met: number;
   /** Connections that were harmed so far. */
   readonly harmed: number;
   /** Ends every connection there is. */
@@ -46,13 +50,15 @@ export function seeded(seed: number): () => number {
 
 export async function startCuttingRelay(target: { host: string; port: number }): Promise<CuttingRelay> {
   const sockets = new Set<Socket>();
-  let harmed = 0;
+  let [met, harmed] = [0, 0];
   const keep = (socket: Socket) => {
     sockets.add(socket.setNoDelay(true));
     socket.on("close", () => sockets.delete(socket)).on("error", () => socket.destroy());
     return socket;
   };
   const server: Server = createServer((client) => {
+    met++;
+    if (relay.instead) return void relay.instead(keep(client).resume());
     const far = connect({ host: target.host, port: target.port });
     const [near, harm] = [keep(client), relay.fate()];
     const pass = (from: Socket, to: Socket, direction: Harm["direction"]) => {
@@ -75,6 +81,10 @@ export async function startCuttingRelay(target: { host: string; port: number }):
     host: "127.0.0.1",
     port: (server.address() as { port: number }).port,
     fate: () => undefined,
+    instead: undefined,
+    get met() {
+      return met;
+    },
     get harmed() {
       return harmed;
     },
@@ -99,14 +109,18 @@ function harmerOf(harm: Harm, to: Socket, count: () => void, both: readonly Sock
     done = true;
     switch (harm.how) {
       case "delay":
-        late = late.then(() => new Promise((pass) => setTimeout(pass, harm.delayMs ?? 20))).then(() => void to.write(rest));
+        late = late.then(() => new Promise((pass) => setTimeout(pass, harm.delayMs ?? 20))).then(() =>
+          void to.write(rest)
+        );
         return;
       case "silence":
         for (const socket of both) socket.pause();
         return;
       case "garbage":
         // Whatever it seems to announce, nothing follows: who waits for more is told so.
-        if (first) to.write(Buffer.from(rest.map((byte, at) => byte ^ (at * 37 + 91))), () => both.forEach((one) => one.end()));
+        if (first) {
+          to.write(Buffer.from(rest.map((byte, at) => byte ^ (at * 37 + 91))), () => both.forEach((one) => one.end()));
+        }
         return;
       case "close":
         for (const socket of both) socket.end();
