@@ -3,7 +3,7 @@ import { CoreError } from "../../core/error.ts";
 import type { Account } from "./backend/account.ts";
 import { Backend, type BackendOwner } from "./backend/backend.ts";
 import { changeUser } from "./backend/change_user.ts";
-import { factQueries, readFacts, type ServerFacts } from "./backend/facts.ts";
+import { factQueries, greetingWith, readFacts, type ServerFacts } from "./backend/facts.ts";
 import { flagsOf, kindOf } from "./backend/kind.ts";
 import { login, ServerRefused } from "./backend/login.ts";
 import { forgetFound } from "./backend/steps.ts";
@@ -32,6 +32,8 @@ const defaultCharset = 45;
 export interface UpstreamOptions {
   readonly account: Account;
   readonly schema: string | undefined;
+  /** Of sessions whose client names none; the server's when undefined. */
+  readonly charset: string | undefined;
   readonly gate: Gate;
   readonly strategy: "smart" | "always" | "never";
   readonly learn: boolean;
@@ -69,6 +71,8 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly #roots: SettingsGraph;
   readonly #options: UpstreamOptions;
   readonly #pool: Pool<Backend, Want>;
+  /** When each checkout began that waits, in their order. */
+  readonly #waits = new Set<{ readonly at: number }>();
   /** How many KILLs are on their way to each backend. */
   readonly #kills = new Map<number, number>();
   readonly #knowledge: ServerKnowledge;
@@ -157,7 +161,7 @@ export class Upstream implements SessionHost, BackendOwner {
   }
 
   root(charset: number): Settings {
-    return this.#roots.root(charset);
+    return this.#roots.root(charset === 0 && this.reached ? this.facts.greeting.charset : charset);
   }
 
   mayRunMore(tables: readonly string[]): boolean {
@@ -165,9 +169,13 @@ export class Upstream implements SessionHost, BackendOwner {
   }
 
   checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout {
-    return this.#pool.checkout(want, {
+    const since = { at: this.now() };
+    const waits = this.#waits;
+    waits.add(since);
+    const checkout = this.#pool.checkout(want, {
       ...waiter,
       onBackend: (backend, waited) => {
+        waits.delete(since);
         if (this.#options.strategy !== "never" && this.#outdated(backend)) {
           const { state } = backend;
           // Chosen again, a schema has the collation that it was given since.
@@ -175,7 +183,23 @@ export class Upstream implements SessionHost, BackendOwner {
         }
         waiter.onBackend(backend, waited);
       },
+      onRefuse: (error) => {
+        waits.delete(since);
+        waiter.onRefuse(error);
+      },
     });
+    return {
+      cancel() {
+        waits.delete(since);
+        checkout.cancel();
+      },
+    };
+  }
+
+  /** How long (ms) the first in line has waited. */
+  get oldestWaitMs(): number {
+    for (const { at } of this.#waits) return this.now() - at;
+    return 0;
   }
 
   release(backend: Backend): void {
@@ -320,7 +344,8 @@ export class Upstream implements SessionHost, BackendOwner {
     });
     if (same) return backend;
     await whileWanted(backend, signal, async () => {
-      backend.facts = readFacts(logged.greeting, await backend.ask(factQueries));
+      const facts = readFacts(logged.greeting, await backend.ask(factQueries));
+      backend.facts = this.#options.charset === undefined ? facts : greetingWith(facts, this.#options.charset);
     });
     // Several first connections may have asked at the same time.
     if (this.#knowledge.facts?.greeting.version === logged.greeting.version) return backend;

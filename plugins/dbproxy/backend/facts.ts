@@ -5,6 +5,8 @@ import type { Greeting } from "../wire/packets.ts";
 export interface Collation {
   readonly name: string;
   readonly charset: string;
+  /** Of its charset. */
+  readonly default: boolean;
 }
 
 /** What the proxy knows of a server: enough to greet a client for it, and to bring a connection back to its beginning. */
@@ -71,7 +73,7 @@ const rolesQuery = "SELECT 1 FROM information_schema.APPLICABLE_ROLES LIMIT 1";
 
 /** Asked of a server once: what a new session is like. */
 export const factQueries: readonly string[] = [
-  "SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL",
+  "SELECT ID, COLLATION_NAME, CHARACTER_SET_NAME, IS_DEFAULT FROM information_schema.COLLATIONS WHERE ID IS NOT NULL",
   `SHOW SESSION VARIABLES WHERE Variable_name IN (${
     [...reported, "init_connect", "character_set_server"].map((n) => `'${n}'`).join(",")
   })`,
@@ -139,7 +141,10 @@ export function readFacts(greeting: Greeting, answers: readonly Collected[]): Se
     server,
     version,
     collations: new Map(
-      (collations?.rows ?? []).map(([id, name, charset]) => [Number(id), { name: name ?? "", charset: charset ?? "" }]),
+      (collations?.rows ?? []).map(([id, name, charset, isDefault]) => [
+        Number(id),
+        { name: name ?? "", charset: charset ?? "", default: isDefault === "Yes" },
+      ]),
     ),
     trackers: `session_track_system_variables='${names.join(",")}',session_track_schema=ON,` +
       "session_track_state_change=ON,session_track_transaction_info='STATE'",
@@ -149,6 +154,18 @@ export function readFacts(greeting: Greeting, answers: readonly Collected[]): Se
     initConnect: values.get("init_connect") ?? "",
     roles: mayHaveRoles(roles),
   };
+}
+
+/**
+ * The facts of a server that greets with this charset, so that clients that name none have it. As they are where the server
+ * does not know it.
+ */
+export function greetingWith(facts: ServerFacts, charset: string): ServerFacts {
+  const names = charset === "utf8" ? [charset, "utf8mb3"] : [charset];
+  // A greeting has one byte for the collation.
+  const fit = [...facts.collations].filter(([id, of]) => id <= 0xff && names.includes(of.charset));
+  const [id] = fit.find(([, of]) => of.default) ?? fit[0] ?? [];
+  return id === undefined ? facts : { ...facts, greeting: { ...facts.greeting, charset: id } };
 }
 
 /** The kind of server and its version as one number: 80036 for 8.0.36, 101119 for 10.11.19. */
