@@ -61,6 +61,7 @@ export class MysqlProxy implements DatabaseReport {
     this.#upstream = new Upstream({
       account: this.#account,
       schema: settings.database,
+      charset: settings.charset,
       gate: parts.gate,
       strategy: settings.resetStrategy,
       learn: settings.learn,
@@ -208,7 +209,7 @@ export class MysqlProxy implements DatabaseReport {
         resetting: stats.cleaning,
         connecting: stats.dialing,
       },
-      oldestWaitMs: 0,
+      oldestWaitMs: this.#upstream.oldestWaitMs,
     };
   }
 }

@@ -4,6 +4,9 @@ import type { ServerFacts } from "./facts.ts";
 
 const encoder = new TextEncoder();
 
+/** Leaves that no rows were found. */
+export const forgetFound = "SELECT 1 FROM DUAL WHERE FALSE";
+
 /** One command of the proxy's own. */
 export interface OwnCommand {
   readonly step: Step["kind"];
@@ -22,7 +25,7 @@ export function encodeSteps(steps: readonly Step[], facts: ServerFacts, attribut
       case "reset":
         out.push({ step: step.kind, command: COM.RESET_CONNECTION, payload: Uint8Array.of(COM.RESET_CONNECTION) });
         // MySQL's reset forgets everything but FOUND_ROWS(); a result without rows does that.
-        if (facts.server === "mysql") query(step.kind, "SELECT 1 FROM DUAL WHERE FALSE");
+        if (facts.server === "mysql") query(step.kind, forgetFound);
         break;
       case "names": {
         const names = namesOf(step.charset, facts);

@@ -1,4 +1,5 @@
 import type { Analyser } from "../sql/analyser.ts";
+import { headChangesCatalogue } from "../sql/head.ts";
 import type { SqlMode, Statement } from "../sql/statement.ts";
 import { CAP } from "../wire/capabilities.ts";
 
@@ -38,7 +39,7 @@ export function queryOf(
   whole: boolean,
   capabilities: number,
   analyser: Analyser,
-  mode: SqlMode,
+  { mode, multiStatements }: { readonly mode: SqlMode; readonly multiStatements: boolean },
 ): Query {
   let at = 5;
   if ((capabilities & CAP.QUERY_ATTRIBUTES) !== 0) {
@@ -47,7 +48,10 @@ export function queryOf(
     at = 7;
   }
   const sql = frames.subarray(at);
-  if (!whole || sql.byteLength > longest) return { sql, statement: unread, text: undefined };
+  if (!whole || sql.byteLength > longest) {
+    const changesCatalogue = headChangesCatalogue(sql, mode, multiStatements);
+    return { sql, statement: { ...unread, changesCatalogue }, text: undefined };
+  }
   const statement = analyser.analyse(sql, mode);
   const keyed = statement.kind === "set" || statement.readsVariables !== undefined;
   return { sql, statement, text: keyed ? asciiText(sql) : undefined };

@@ -338,7 +338,7 @@ export class Session implements SocketHandler, BackendUser {
   #onQuery(frames: Uint8Array, whole: boolean): void {
     const { track } = this;
     const host = this.#host;
-    const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track.mode);
+    const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track);
     const { statement } = query;
     if (statement.changesCatalogue) host.catalogueChanges();
     if (statement.kind === "kill" && statement.kill !== undefined && kill(this, host, statement.kill)) return;
@@ -393,8 +393,7 @@ export class Session implements SocketHandler, BackendUser {
 
   /** Whether a schema can be named without asking the server. */
   #mayUse(name: string): boolean {
-    return this.#backend === undefined && this.track.schema !== undefined && !this.#tracks &&
-      this.#host.schemas.known(name);
+    return this.#backend === undefined && !this.#tracks && this.#host.schemas.known(name);
   }
 
   #forward(frames: Uint8Array, statement: Statement | undefined): void {
@@ -589,6 +588,7 @@ export class Session implements SocketHandler, BackendUser {
       multiStatements: track.multiStatements,
       used: this.#ran || backend.state.used,
     };
+    if (track.schema !== undefined) this.#host.schemas.remember(track.schema);
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
     this.#host.promises.had(backend);
     this.#host.release(backend);

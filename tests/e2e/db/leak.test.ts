@@ -35,6 +35,9 @@ forEachServer("a pool of one", { database: { init }, proxy: { size: 1 }, strateg
     ["T6 a user variable assigned in a SELECT", ["SELECT @secret:='x'"], "SELECT @secret"],
     ["T6 a user variable by SELECT INTO", ["SELECT 'x' INTO @secret"], "SELECT @secret"],
     ["T16 a role", ["SET ROLE r1"], "SELECT CURRENT_ROLE()"],
+    ["T16 a role behind a write", ["INSERT INTO test.t(a) VALUES ('x')", "SET ROLE r1"], "SELECT CURRENT_ROLE()"],
+    ["a schema that no tracker tells of", ["SET session_track_schema=OFF", "USE a"], "SELECT DATABASE()"],
+    ["the want of a schema", ["CREATE DATABASE gone", "USE gone", "DROP DATABASE gone"], "SELECT DATABASE()"],
     ["T34 a named lock", ["SELECT GET_LOCK('leak', 0)"], "SELECT GET_LOCK('leak', 5)"],
   ];
   for (const [name, statements, sql] of cases) {
