@@ -248,3 +248,24 @@ forEachServer("a pool of one with little patience", {
     expect(await look(way.place, "SELECT 1")).toBe("1");
   });
 });
+
+forEachServer("limits of 0", {
+  database: { init },
+  proxy: { size: 1, settings: { pool_timeout: "0s", idle_timeout: "0s", max_lifetime: "0s" } },
+}, (way) => {
+  test("a connection lives on and is lent again, and nobody waits in line for it", async () => {
+    if (!way.proxied) return;
+    const [first, second] = [
+      await look(way.place, "SELECT CONNECTION_ID()"),
+      await look(way.place, "SELECT CONNECTION_ID()"),
+    ];
+    expect(second).toBe(first);
+    const holder = await session(way.place);
+    await holder.run("SET @x=1");
+    expect(await errorCode(look(way.place, "SELECT 1"))).toBe(1040);
+    await holder.quit();
+    await waitFor(() => look(way.place, "SELECT 1").then((value) => value === "1", () => false), {
+      what: "the connection to be free",
+    });
+  });
+});
