@@ -10,8 +10,9 @@ import { whyUnreadable } from "../../core/config/environment.ts";
 import { isTable, keyName, type Path } from "../../core/config/path.ts";
 import { CoreError } from "../../core/error.ts";
 import type { SchemaIssue, SchemaResult, StandardSchema } from "../../core/standard_schema.ts";
-import { databaseKeys, type DatabaseTable, databaseTable, tcpAddress, type TlsMode } from "./config_keys.ts";
+import { databaseKeys, type DatabaseTable, databaseTable, tcpAddress } from "./config_keys.ts";
 import type { Place } from "./net/socket.ts";
+import type { TlsMode } from "./net/tls.ts";
 import { parseDatabaseUrl } from "./url.ts";
 
 /** How the proxy speaks TLS to the server. Files are absolute paths of PEM files. */

@@ -1,3 +1,4 @@
+import { concat } from "../wire/concat.ts";
 import type { ByteSocket, SocketHandler } from "./socket.ts";
 
 /** Bytes waiting at which `write` returns false. */
@@ -110,7 +111,7 @@ export abstract class Connection implements ByteSocket {
     if (rest.length === 0) this.send(first);
     else {
       this.#rest = [];
-      if (length <= joinLimit) this.send(join([first, ...rest], length));
+      if (length <= joinLimit) this.send(concat([first, ...rest], length));
       else {
         this.send(first);
         for (const chunk of rest) this.send(chunk);
@@ -218,14 +219,4 @@ export abstract class Connection implements ByteSocket {
   protected abstract abort(): void;
   protected abstract stopReading(): void;
   protected abstract startReading(): void;
-}
-
-function join(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }

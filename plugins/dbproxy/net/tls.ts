@@ -13,7 +13,7 @@ import { NodeConnection } from "./node.ts";
 import type { ByteSocket } from "./socket.ts";
 import { SocketStream } from "./stream.ts";
 
-/** As MySQL's clients name them. */
+/** How much TLS: none, if the server has it, always, from a signed certificate, from one of its name; as clients call it. */
 export type TlsMode = "disabled" | "preferred" | "required" | "verify_ca" | "verify_identity";
 
 export interface TlsClientOptions {

@@ -623,7 +623,7 @@ describe("a promised backend", () => {
   /** Two idle backends, the promised one used before the other; and whose scores were asked for. */
   async function promise(idle = 0) {
     const asked: number[] = [];
-    let mine: FakeBackend | undefined;
+    let mine: FakeBackend | undefined = undefined;
     const world = new World({
       maxConnections: 3,
       promised: (want) => want === "a" ? mine : undefined,

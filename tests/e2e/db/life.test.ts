@@ -149,12 +149,8 @@ forEachServer(
       await new Promise((resolve) => setTimeout(resolve, 600));
       way.database.freeze();
       try {
-        const asked = session(way.place).then((client) => client.one("SELECT 1")).then(
-          () => "served",
-          (error) => error as Error,
-        );
-        const answer = await within(30_000, "The answer about a frozen server", asked);
-        expect(answer).toBeInstanceOf(Error);
+        const asked = errorCode(session(way.place).then((client) => client.one("SELECT 1")));
+        expect(await within(30_000, "The answer about a frozen server", asked)).toBe(2003);
       } finally {
         way.database.thaw();
       }
@@ -250,5 +246,26 @@ forEachServer("a pool of one with little patience", {
     expect(text).not.toContain("out of order");
     await holder.quit();
     expect(await look(way.place, "SELECT 1")).toBe("1");
+  });
+});
+
+forEachServer("limits of 0", {
+  database: { init },
+  proxy: { size: 1, settings: { pool_timeout: "0s", idle_timeout: "0s", max_lifetime: "0s" } },
+}, (way) => {
+  test("a connection lives on and is lent again, and nobody waits in line for it", async () => {
+    if (!way.proxied) return;
+    const [first, second] = [
+      await look(way.place, "SELECT CONNECTION_ID()"),
+      await look(way.place, "SELECT CONNECTION_ID()"),
+    ];
+    expect(second).toBe(first);
+    const holder = await session(way.place);
+    await holder.run("SET @x=1");
+    expect(await errorCode(look(way.place, "SELECT 1"))).toBe(1040);
+    await holder.quit();
+    await waitFor(() => look(way.place, "SELECT 1").then((value) => value === "1", () => false), {
+      what: "the connection to be free",
+    });
   });
 });
