@@ -94,7 +94,7 @@ export class SettingsGraph {
     if (known !== undefined) {
       return known.to === this.#nodes.get(key) && known.status === status && known.warnings === ok.warnings
         ? known.to
-         : this.#doubt(text);
+        : this.#doubt(text);
     }
     if (!this.#hasRoom(text)) return undefined;
     const steps = shortened([...from.steps, { text, changes, from, plain: isPlain(text) }]);
