@@ -65,6 +65,7 @@ export interface DatabaseSettings {
   /** For each step of a new connection. */
   readonly connectTimeout: number;
   /** 0: never closed for being idle. */
+  /** `Infinity` for never; so is `maxLifetime`. */
   readonly idleTimeout: number;
   /** Before jitter; 0: no limit. */
   readonly maxLifetime: number;
@@ -230,8 +231,8 @@ function settingsOf(path: Path, written: DatabaseTable, options: DbSettingsOptio
     maxQueue: written.max_queue,
     poolTimeout: written.pool_timeout,
     connectTimeout: written.connect_timeout,
-    idleTimeout: written.idle_timeout,
-    maxLifetime: written.max_lifetime,
+    idleTimeout: written.idle_timeout === 0 ? Infinity : written.idle_timeout,
+    maxLifetime: written.max_lifetime === 0 ? Infinity : written.max_lifetime,
     resetStrategy: written.reset_strategy,
     learn: written.learn,
     slowQuery: written.slow_query,

@@ -25,6 +25,9 @@ import { CAP } from "./wire/capabilities.ts";
 /** How long (ms) a connection may go without a reset: so late a new session sees global settings that an administrator changed. */
 const staleAfter = 10_000;
 
+/** The collation utf8mb4_general_ci, which every server has. */
+const defaultCharset = 45;
+
 /** What a database's connections are used for, and how. Times in ms. */
 export interface UpstreamOptions {
   readonly account: Account;
@@ -66,6 +69,8 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly #roots: SettingsGraph;
   readonly #options: UpstreamOptions;
   readonly #pool: Pool<Backend, Want>;
+  /** How many KILLs are on their way to each backend. */
+  readonly #kills = new Map<number, number>();
   #facts: ServerFacts | undefined;
   #views: ReadonlySet<string> | undefined;
   #viewsAsked = -Infinity;
@@ -158,7 +163,7 @@ export class Upstream implements SessionHost, BackendOwner {
     return this.#pool.checkout(want, {
       ...waiter,
       onBackend: (backend, waited) => {
-        if (this.#outdated(backend)) {
+        if (this.#options.strategy !== "never" && this.#outdated(backend)) {
           const { state } = backend;
           // Chosen again, a schema has the collation that it was given since.
           backend.state = { ...state, dirty: "admin", schema: state.schema === undefined ? undefined : renewedSchema };
@@ -190,6 +195,18 @@ export class Upstream implements SessionHost, BackendOwner {
   }
 
   async kill(backendId: number, query: boolean): Promise<void> {
+    const kills = this.#kills;
+    kills.set(backendId, (kills.get(backendId) ?? 0) + 1);
+    try {
+      await this.#kill(backendId, query);
+    } finally {
+      const left = kills.get(backendId)! - 1;
+      if (left === 0) kills.delete(backendId);
+      else kills.set(backendId, left);
+    }
+  }
+
+  async #kill(backendId: number, query: boolean): Promise<void> {
     const control = await this.#connect({ flags: 0, charset: this.facts.greeting.charset, schema: undefined });
     try {
       const [reply] = await control.ask([`KILL ${query ? "QUERY " : ""}${backendId}`]);
@@ -242,7 +259,7 @@ export class Upstream implements SessionHost, BackendOwner {
     const { schema } = this.#options;
     return {
       kind: kindOf(CAP.LOCAL_FILES, schema),
-      settings: this.#roots.root(this.#facts?.greeting.charset ?? 45),
+      settings: this.#roots.root(this.#facts?.greeting.charset ?? defaultCharset),
       schema,
       multiStatements: true,
       fresh: false,
@@ -272,7 +289,9 @@ export class Upstream implements SessionHost, BackendOwner {
     wish: { readonly flags: number; readonly charset: number; readonly schema: string | undefined },
     signal?: AbortSignal,
   ): Promise<Backend> {
-    const logged = await login(this.#options.account, wish, signal).catch((cause: CoreError) => {
+    // A login has one byte for the collation; what does not fit is set afterwards.
+    const charset = wish.charset > 0xff ? defaultCharset : wish.charset;
+    const logged = await login(this.#options.account, { ...wish, charset }, signal).catch((cause: CoreError) => {
       if (cause.code !== "DB_CLOSED") throw cause;
       // To a session that code says that its client has left, who then is told nothing.
       throw new CoreError("DB_LOST", "The database closed the connection during its handshake", { cause });
@@ -320,7 +339,9 @@ export class Upstream implements SessionHost, BackendOwner {
   /** At the end of a session: brings its backend back to the beginning, if it is not there. */
   #clean(backend: Backend): Promise<boolean> | true {
     const { strategy, events } = this.#options;
-    const { state } = backend;
+    const { state, role, doom } = backend;
+    // A KILL that is on its way would hit whoever has the backend next.
+    if (doom !== undefined || this.#kills.has(backend.id)) return Promise.resolve(false);
     if (strategy === "never") {
       backend.state = { ...state, dirty: undefined, used: false };
       return true;
@@ -333,7 +354,7 @@ export class Upstream implements SessionHost, BackendOwner {
       return views ? this.#askViews(backend).then(() => true, () => false) : true;
     }
     // No reset takes a role back, and no server tells of every one that was taken.
-    if (state.dirty !== undefined && roleRisks.has(state.dirty) && (backend.facts.roles || state.dirty === "role")) {
+    if (role === "yes" || (role === "maybe" && backend.facts.roles)) {
       events.reset("failed");
       return Promise.resolve(false);
     }
@@ -346,13 +367,15 @@ export class Upstream implements SessionHost, BackendOwner {
     const { initConnect } = backend.facts;
     const at = this.now();
     // A reset does not choose the schema again, whose collation may be another by now.
-    const old = schema !== undefined && (this.#outdated(backend) || at - backend.renewed > staleAfter);
+    const old = this.#outdated(backend) || at - backend.renewed > staleAfter;
+    // Nor is it certain to be the one that was chosen: the session may have turned off what tells of another.
+    const names = schema === undefined ? [] : old ? [otherSchema, schema] : [schema];
     try {
       await backend.prepare([
         { kind: "reset" },
         { kind: "names", charset: root.charset },
         { kind: "trackers" },
-        ...(old ? [otherSchema, schema].map((name) => ({ kind: "schema", name }) as const) : []),
+        ...names.map((name) => ({ kind: "schema", name }) as const),
         ...(initConnect === "" ? [] : [{ kind: "query", text: initConnect } as const]),
       ]);
       if (views) await this.#askViews(backend);
@@ -375,6 +398,3 @@ export class Upstream implements SessionHost, BackendOwner {
     this.#views = new Set(answer.rows.map(([name]) => (name ?? "").toLowerCase()));
   }
 }
-
-/** What may have switched the role without a trace. */
-const roleRisks: ReadonlySet<Residue> = new Set(["role", "call", "prepare", "function", "opaque"]);

@@ -3,6 +3,7 @@ import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Pooled } from "../pool/options.ts";
 import { type Collected, ReplyCollector } from "../reply/collector.ts";
 import type { ReplyRelay } from "../reply/relay.ts";
+import type { RoleRisk } from "../session/track.ts";
 import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
@@ -18,6 +19,8 @@ import { encodeSteps, type OwnCommand, queryPayload } from "./steps.ts";
 export interface BackendUser {
   /** The reply to the command that was begun last. */
   readonly relay: ReplyRelay;
+  /** What it leaves behind. */
+  readonly track: { readonly role: RoleRisk; readonly schemaLost: boolean };
   /** The reply has ended, and nothing of it is being worked on any more. */
   onReplied(): void;
   /** The backend takes bytes again. */
@@ -47,6 +50,10 @@ export class Backend implements Pooled, SocketHandler {
   state: BackendState;
   /** When it was last as good as new, in ms of the pool's clock. */
   renewed: number;
+  /** Whether who used it last may have left it another role. */
+  role: RoleRisk = "no";
+  /** Why nobody may have it after who uses it now. */
+  doom: string | undefined;
   readonly #socket: ByteSocket;
   readonly #owner: BackendOwner;
   /** Query attributes were negotiated. */
@@ -87,6 +94,9 @@ export class Backend implements Pooled, SocketHandler {
 
   /** Takes it back. */
   reclaim(): void {
+    const track = this.#user?.track;
+    if (track !== undefined) this.role = track.role;
+    if (track?.schemaLost === true) this.doom ??= "schema";
     this.#user = undefined;
     this.#socket.resume();
   }
