@@ -373,10 +373,8 @@ for (const { host, proxied } of variants) {
       const count = (name: string, label: string) => metrics.get(`fairlead_db_${name}_total{db="mysql",${label}}`) ?? 0;
       expect(count("dials", 'outcome="ok"')).toBeLessThanOrEqual(most);
       expect(count("refused", 'reason="timeout"')).toBe(0);
-      // Two settings a page, each sent to the server once or so.
-      const pages = count("commands", 'command="quit"');
-      expect(pages).toBeGreaterThan(20);
-      expect(count("learned", 'kind="set"')).toBeGreaterThan(pages);
+      // Two settings a page, of more than thirty pages; each text went to the server once or twice.
+      expect(count("learned", 'kind="set"')).toBeGreaterThan(60);
       expect(await database.admin("SELECT trx_id FROM information_schema.innodb_trx")).toEqual([]);
       const connected = await database.admin("SELECT id FROM information_schema.processlist WHERE command='Sleep'");
       expect(connected.length).toBeLessThanOrEqual(most);

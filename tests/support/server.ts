@@ -90,6 +90,12 @@ export function hosts(): HostName[] {
   return names as HostName[];
 }
 
+/** {@linkcode hosts} without the binary, which is Bun, where it would only cost time. */
+export function runtimes(): HostName[] {
+  const all = hosts();
+  return all.includes("bun") ? all.filter((host) => host !== "binary") : all;
+}
+
 /** Starts the server and waits until it is ready. When it does not get there, the error shows what it wrote. */
 export async function startServer(options: StartOptions): Promise<TestServer> {
   const server = await launch(options);

@@ -11,6 +11,7 @@ import { cli, cliTools, startCli } from "../../support/cli_client.ts";
 import { forEachServer } from "../../support/db_matrix.ts";
 import type { Place } from "../../support/database.ts";
 import { php } from "../../support/php_client.ts";
+import { runtimes } from "../../support/server.ts";
 import { allowSlowTests, waitFor, within } from "../../support/wait.ts";
 
 allowSlowTests(120_000);
@@ -27,7 +28,7 @@ const init = [
 /** What the rows of `big` come to. */
 const big = { rows: 100_000, sum: 99_999 * 50_000 };
 
-forEachServer("clients", { database: { init }, proxy: { size: 8 } }, (way) => {
+forEachServer("clients", { database: { init }, proxy: { size: 8 }, hosts: runtimes() }, (way) => {
   for (const emulated of [true, false]) {
     for (const viaSocket of [false, true]) {
       const how = `${emulated ? "emulated" : "native"} prepares over ${viaSocket ? "the unix socket" : "TCP"}`;

@@ -16,7 +16,7 @@ import { servers } from "../../support/db_matrix.ts";
 import { proxyAbsent, startProxy, type TestProxy } from "../../support/db_proxy.ts";
 import { look, session } from "../../support/db_sessions.ts";
 import { MysqlError, type RawClient } from "../../support/raw_client.ts";
-import { hosts } from "../../support/server.ts";
+import { type HostName, runtimes } from "../../support/server.ts";
 import { allowSlowTests, pause, waitFor, within } from "../../support/wait.ts";
 
 allowSlowTests(120_000);
@@ -136,7 +136,7 @@ function harms(how: Harm["how"], salt: number): () => Harm {
 
 const absent = proxyAbsent();
 for (const server of servers) {
-  for (const host of hosts()) {
+  for (const host of runtimes()) {
     const title = `faults before ${server.title}, on ${host}`;
     const missing = server.absent ?? absent;
     if (missing) describe(title, () => test.skip(`not here: ${missing}`, () => {}));
@@ -144,7 +144,7 @@ for (const server of servers) {
   }
 }
 
-function faults(server: (typeof servers)[number], host: ReturnType<typeof hosts>[number]): void {
+function faults(server: (typeof servers)[number], host: HostName): void {
   let database: Database, relay: CuttingRelay, proxy: TestProxy;
   beforeAll(async () => {
     database = await server.start({ init });
