@@ -20,7 +20,7 @@ import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
 import { Renumber } from "./renumber.ts";
 import { kill } from "./kill.ts";
-import type { Track } from "./track.ts";
+import { Track } from "./track.ts";
 import { unknownCommand } from "../wire/errors.ts";
 
 /** With more than this many bytes waiting on one side, the other is no longer read. */
@@ -316,6 +316,11 @@ export class Session implements SocketHandler, BackendUser {
       case COM.STATISTICS:
       case COM.FIELD_LIST:
         break;
+      case COM.RESET_CONNECTION:
+        // A reset on MariaDB gives the charset of the handshake: the client's, which the backend's may not be.
+        if (this.#host.facts.server === "mariadb" && this.#backend !== undefined) return this.#reset(this.#backend);
+        track.soil("admin");
+        break;
       case COM.CHANGE_USER:
         if (!whole) return this.#fail(unknownCommand());
         // A view of the reader's: what it holds is used while more is read.
@@ -379,6 +384,23 @@ export class Session implements SocketHandler, BackendUser {
         track.soil(statement.residue ?? "opaque");
     }
     this.#forward(frames, statement);
+  }
+
+  /** The client wants its session to begin anew. */
+  #reset(backend: Backend): void {
+    const { settings, schema, multiStatements } = this.track;
+    const { root } = settings;
+    this.#prepared.clear();
+    this.#started = this.#host.now();
+    backend.prepare([{ kind: "reset" }, { kind: "names", charset: root.charset }, { kind: "trackers" }]).then(
+      () => {
+        if (this.#backend !== backend) return;
+        this.track = new Track(this.#host.facts, root, schema, multiStatements);
+        this.track.soil("admin");
+        this.answer(plainOk(this.track.status, this.capabilities));
+      },
+      (error) => this.onBackendLost(error),
+    );
   }
 
   /** Distinguishes the encodings a reply can have. */
