@@ -99,10 +99,10 @@ forEachServer("logins", options, (way) => {
   test("T71 COM_CHANGE_USER: a new session of another user, schema and charset", async () => {
     await visit(way.place, async (client) => {
       await client.run("SET @x=1", "BEGIN", "CREATE TEMPORARY TABLE tmp1 (a INT)");
-      await client.changeUser(account, users["second"]!, "elsewhere", 8);
+      await client.changeUser("second", users["second"]!, "elsewhere", 8);
       expect(await client.rows("SELECT SUBSTRING_INDEX(USER(), '@', 1), DATABASE(), @x, @@character_set_client"))
         .toEqual([
-          ["second", "elsewhere", null, "latin1"],
+          [account, "elsewhere", null, "latin1"],
         ]);
       expect(await errorCode(client.run("SELECT * FROM tmp1"))).toBe(1146);
     });
