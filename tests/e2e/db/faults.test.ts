@@ -24,8 +24,8 @@ allowSlowTests(120_000);
 const size = 6;
 const settings = { pool_timeout: "3s", connect_timeout: "1s" };
 /** Rounds of each kind of harm, and how many clients there are at once. */
-const [rounds, lanes] = [Number(process.env["FAIRLEAD_FAULT_ROUNDS"] ?? 30), 6];
-const seed = Number(process.env["FAIRLEAD_FAULT_SEED"] ?? 20_260_101);
+const [rounds, lanes] = [Number(process.env["TEST_FAULT_ROUNDS"] ?? 30), 6];
+const seed = Number(process.env["TEST_FAULT_SEED"] ?? 20_260_101);
 
 const init = [
   "CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(40)) ENGINE=InnoDB",
@@ -62,7 +62,7 @@ async function story(place: Place, number: number, intact = true): Promise<End> 
     return await within(10_000, `Session ${number}`, work());
   } catch (error) {
     if (error instanceof MysqlError) return "told";
-    if (process.env["FAIRLEAD_FAULT_REPORT"] === "2") console.log(number, error);
+    if (process.env["TEST_FAULT_REPORT"] === "2") console.log(number, error);
     if (error instanceof Wrong || /took longer/.test(String(error))) throw error;
     return client && client.stream.unread > 0 ? "cut" : "dropped";
   } finally {
@@ -180,7 +180,7 @@ function faults(server: (typeof servers)[number], host: HostName): void {
       if (how !== "garbage") expect(ends.dropped).toBe(0);
       expect(relay.harmed).toBeGreaterThan(earlier);
       if (how === "delay") expect(ends).toEqual({ ...none, served: rounds });
-      if (process.env["FAIRLEAD_FAULT_REPORT"]) console.log(title(), how, ends, relay.harmed - earlier);
+      if (process.env["TEST_FAULT_REPORT"]) console.log(title(), how, ends, relay.harmed - earlier);
       await recovered(proxy, before);
       await clean();
     });
@@ -192,7 +192,7 @@ function faults(server: (typeof servers)[number], host: HostName): void {
       const ends = await many(rounds * 2, { ...proxy, port: near.port }, how !== "garbage");
       expect(near.harmed).toBeGreaterThan(0);
       if (how === "delay") expect(ends).toEqual({ ...none, served: rounds * 2 });
-      if (process.env["FAIRLEAD_FAULT_REPORT"]) console.log(title(), "client", how, ends, near.harmed);
+      if (process.env["TEST_FAULT_REPORT"]) console.log(title(), "client", how, ends, near.harmed);
       await near.stop();
       await recovered(proxy, before);
       await clean();
@@ -233,7 +233,7 @@ function faults(server: (typeof servers)[number], host: HostName): void {
     // Who came when it was known to be dead was told so in the protocol.
     const between = seen.filter(({ from }) => from > killed + 200 && from < dead);
     expect(between.filter(({ end }) => end !== "told")).toEqual([]);
-    if (process.env["FAIRLEAD_FAULT_REPORT"]) {
+    if (process.env["TEST_FAULT_REPORT"]) {
       const first = seen.find(({ from, end }) => from > back && end === "served");
       console.log(
         title(),
