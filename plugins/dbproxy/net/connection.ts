@@ -125,6 +125,12 @@ export abstract class Connection implements ByteSocket {
     return this.#corked + this.queued();
   }
 
+  flushed(): boolean {
+    if (this.pending === 0) return true;
+    this.#wantsDrain = true;
+    return false;
+  }
+
   pause(): void {
     if (this.#paused || this.#over || this.#ending) return;
     this.#paused = true;

@@ -20,6 +20,8 @@ export interface ByteSocket {
   write(bytes: Uint8Array): boolean;
   /** Bytes written and not yet taken by the system. */
   readonly pending: number;
+  /** Whether nothing waits. When something does, `onDrain` follows as soon as it is gone, as it does after a `write` that returned false. */
+  flushed(): boolean;
   /** Stops reading; what was read already may still come. */
   pause(): void;
   resume(): void;

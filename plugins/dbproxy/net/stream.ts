@@ -39,8 +39,12 @@ export class SocketStream extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: string, written: () => void): void {
-    if (this.#socket.write(chunk)) written();
-    else this.#written = written;
+    if (!this.#socket.write(chunk)) this.#written = written;
+    else {
+      written();
+      // Else nobody would tell when the last of it is gone.
+      this.#socket.flushed();
+    }
   }
 
   override _final(done: () => void): void {

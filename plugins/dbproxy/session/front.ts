@@ -68,7 +68,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
     await options.meet();
     const { host } = options;
     const { facts } = host;
-    promised = host.promises.make();
+    promised = host.promises.make(host.sessions.highest);
     const id = promised?.id ?? host.sessions.nextId();
     const greeting = greetingFor(facts, id, options.tls !== undefined);
     talk.write(encodeGreeting(greeting));

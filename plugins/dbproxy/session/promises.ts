@@ -14,6 +14,8 @@ export interface PromisePool {
 }
 
 const mostTrust = 8;
+/** With so many of them idle, none is opened in advance. */
+const enough = 3;
 
 /**
  * True connection ids for clients that do not need a connection yet: one is greeted with the id of an idle backend, which is
@@ -21,12 +23,12 @@ const mostTrust = 8;
  * closed before it is needed, the id means nobody.
  *
  * What the client will need is not known when it is greeted: what the last one needed is the guess. Nothing is promised where
- * that would take the last one from the others.
+ * that would take the last one from the others. As with a server, of two clients that are there the later one has the higher id.
  */
 export class Promises {
   readonly #pool: PromisePool;
   #last: Want | undefined;
-  /** The backend that a session had last: who connects again expects another id than the one before. */
+  /** The backend that was promised last and is free again: who connects anew expects another id than the one before. */
   #had: Backend | undefined;
   /** How good the guess has been: above 0 when two of three were right. */
   #trust = mostTrust / 2;
@@ -42,28 +44,30 @@ export class Promises {
     this.#last = want;
   }
 
-  /** Promises a backend, where one can be spared. */
-  make(): Backend | undefined {
+  /** Promises a backend whose id is above the one given, where one can be spared: the lowest, for the next may want one, too. */
+  make(above: number): Backend | undefined {
     const want = this.#last;
     if (want === undefined || this.#trust === 0) return undefined;
     const { backends, room } = this.#pool.idle();
-    const fit = backends.filter((backend) =>
-      !backend.promised && backend !== this.#had && backend.kind === want.kind && reachable(backend.state, want)
-    );
-    const [found] = fit;
-    if (found !== undefined && (room || fit.length > 1)) found.promised = true;
-    if (fit.length < 2) this.#pool.spare(want);
-    return found?.promised ? found : undefined;
-  }
-
-  /** A session gives its backend back. */
-  had(backend: Backend): void {
-    this.#had = backend;
+    let free = 0, fits = 0;
+    let found: Backend | undefined;
+    for (const backend of backends) {
+      if (backend.promised || backend.kind !== want.kind || !reachable(backend.state, want)) continue;
+      free++;
+      if (backend === this.#had || backend.id <= above) continue;
+      fits++;
+      if (found === undefined || backend.id < found.id) found = backend;
+    }
+    if (fits < 2 && free < enough) this.#pool.spare(want);
+    if (found === undefined || (free < 2 && !room)) return undefined;
+    found.promised = true;
+    return found;
   }
 
   /** Its client has left. */
   end(backend: Backend): void {
     if (!backend.promised) return;
+    this.#had = backend;
     backend.promised = false;
     this.#pool.reconsider();
   }

@@ -11,6 +11,8 @@ export class SessionRegistry {
   readonly #sessions = new Set<Session>();
   readonly #greeted = new Map<number, Session>();
   #next = first;
+  /** Sessions with an id of the proxy's own. */
+  #own = 0;
 
   get size(): number {
     return this.#sessions.size;
@@ -18,6 +20,14 @@ export class SessionRegistry {
 
   [Symbol.iterator](): Iterator<Session> {
     return this.#sessions.values();
+  }
+
+  /** The highest id that any of them was greeted with: above a server's, as soon as one is the proxy's own. */
+  get highest(): number {
+    if (this.#own > 0) return this.#next;
+    let highest = 0;
+    for (const id of this.#greeted.keys()) if (id > highest) highest = id;
+    return highest;
   }
 
   /** A new id of the proxy's own. */
@@ -31,11 +41,12 @@ export class SessionRegistry {
 
   add(session: Session): void {
     this.#sessions.add(session);
+    if (session.id >= first) this.#own++;
     this.#greeted.set(session.id, session);
   }
 
   delete(session: Session): void {
-    this.#sessions.delete(session);
+    if (this.#sessions.delete(session) && session.id >= first) this.#own--;
     // A server that was started again counts from the beginning: the id may be another's by now.
     if (this.#greeted.get(session.id) === session) this.#greeted.delete(session.id);
   }

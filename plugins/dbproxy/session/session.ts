@@ -600,7 +600,7 @@ export class Session implements SocketHandler, BackendUser {
     this.#backend = undefined;
     const { track } = this;
     backend.reclaim();
-    backend.promised = false;
+    this.#host.promises.end(backend);
     // It may have got a default schema, which nothing takes away.
     backend.kind = kindOf(this.capabilities, track.schema);
     backend.state = {
@@ -612,7 +612,6 @@ export class Session implements SocketHandler, BackendUser {
     };
     if (track.schema !== undefined) this.#host.schemas.remember(track.schema);
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
-    this.#host.promises.had(backend);
     this.#host.release(backend);
   }
 

@@ -88,6 +88,10 @@ class Compressed implements CompressedSocket, SocketHandler {
     return this.#socket.peerPid?.(candidates);
   }
 
+  flushed(): boolean {
+    return this.#socket.flushed();
+  }
+
   write(bytes: Uint8Array): boolean {
     let more = true;
     for (let at = 0; at < bytes.length; at += maxPayload) {

@@ -128,6 +128,45 @@ describe("TLS", () => {
     await inB.until(() => inB.end !== undefined);
   });
 
+  test("tells a writer each time that it may go on", async () => {
+    const [client, server] = await plain();
+    const tlsServer = requested(server);
+    client.write(new Uint8Array(36));
+    const writer = await startTlsClient(client, { mode: "required", timeoutMs });
+    const reader = await tlsServer;
+    const total = 48 * 1024 * 1024;
+    let [sent, got, stalls] = [0, 0, 0];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    reader.handler = {
+      onData(chunk) {
+        got += chunk.length;
+        if (got === total) resolve();
+        // A reader that is not always ready.
+        if (++stalls % 7 !== 0) return;
+        reader.pause();
+        setTimeout(() => reader.resume(), stalls % 3);
+      },
+      onDrain() {},
+      onClose: () => resolve(),
+    };
+    // Pieces as they come from a socket.
+    const pieces = [1, 65_536, 16_384, 131_072, 333_333, 7];
+    let turn = 0;
+    const go = () => {
+      while (sent < total) {
+        const piece = Math.min(pieces[turn++ % pieces.length]!, total - sent);
+        sent += piece;
+        if (!writer.write(new Uint8Array(piece))) return;
+      }
+    };
+    writer.handler = { onData() {}, onDrain: go, onClose() {} };
+    go();
+    await Promise.race([promise, pause(20_000)]);
+    expect([sent, got]).toEqual([total, total]);
+    writer.destroy();
+    reader.destroy();
+  });
+
   test("verifies exactly what its mode says", async () => {
     const servername = "localhost";
     const otherCa = pem(files.otherCa);

@@ -172,6 +172,7 @@ test("a promise ends with a client that does not log in, or leaves", async () =>
   for (let i = 0; i < 2; i++) await talk.read();
   await welcomed;
   near.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 20));
   const backend = world.backend(77);
   (backend as { kind: string }).kind = "0";
   (backend as { state: object }).state = { ...backend.state, schema: undefined };
@@ -181,9 +182,16 @@ test("a promise ends with a client that does not log in, or leaves", async () =>
   for (let i = 0; i < 2; i++) await second.talk.read();
   const third = await world.client(undefined);
   expect(third.greeted.threadId).toBeGreaterThan(0x3fffffff);
-  second.near.destroy();
+  for (const { near } of [second, third]) near.destroy();
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(backend.promised).toBe(false);
+  // Another's turn, so that it may be promised again.
+  const other = { ...backend, id: 70 } as Backend;
+  world.idle.push(other);
+  const between = await world.client(undefined);
+  expect(between.greeted.threadId).toBe(70);
+  between.near.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 20));
   const fourth = await world.client(undefined, () => Promise.reject(new Error("no such user")));
   expect(fourth.greeted.threadId).toBe(77);
   await fourth.welcomed;

@@ -25,37 +25,50 @@ class World {
   }
 
   /** The id of the backend that the next client is promised. */
-  next(): number | undefined {
-    return this.promises.make()?.id;
+  next(above = -1): number | undefined {
+    return this.promises.make(above)?.id;
   }
 }
 
 describe("a promise", () => {
-  test("is of the last used idle backend of the kind that the last client needed, and of each only once", () => {
+  test("is of the idle backend with the lowest id, of the kind that the last client needed, and of each only once", () => {
     const world = new World("b", "a", "a");
     expect(world.next()).toBe(undefined);
     world.promises.saw(want("a"));
     expect([world.next(), world.next(), world.next()]).toEqual([1, 2, undefined]);
     world.promises.end(world.backends[1]!);
-    expect([world.next(), world.log.at(-2)]).toEqual([1, "reconsider"]);
+    world.promises.end(world.backends[2]!);
+    expect([world.next(), world.log.at(-1)]).toEqual([1, "spare a"]);
+    expect(world.log).toContain("reconsider");
   });
 
-  test("is not of the backend that the last session had: who connects again expects another id", () => {
-    const world = new World("a", "a");
+  test("is not of the backend that was promised last: who connects again expects another id", () => {
+    const world = new World("a", "a", "a");
     world.promises.saw(want("a"));
-    world.promises.had(world.backends[0]!);
-    expect([world.next(), world.next()]).toEqual([1, undefined]);
-    world.promises.had(world.backends[1]!);
-    expect(world.next()).toBe(0);
+    const ids = Array.from({ length: 4 }, () => {
+      const made = world.promises.make(-1)!;
+      world.promises.end(made);
+      return made.id;
+    });
+    expect(ids).toEqual([0, 1, 0, 1]);
   });
 
-  test("has one opened in advance where it leaves none", () => {
-    const world = new World("a", "a");
+  test("is of an id above all that others were greeted with", () => {
+    const world = new World("a", "a", "a");
     world.promises.saw(want("a"));
-    world.next();
+    expect([world.next(1), world.next(2)]).toEqual([2, undefined]);
+  });
+
+  test("has one opened in advance where it leaves none, unless enough are idle", () => {
+    const world = new World("a", "a", "a", "a");
+    world.promises.saw(want("a"));
+    for (let i = 0; i < 3; i++) world.next();
     expect(world.log).toEqual([]);
     world.next();
     expect(world.log).toEqual(["spare a"]);
+    const enough = new World("a", "a", "a");
+    enough.promises.saw(want("a"));
+    expect([enough.next(5), enough.log]).toEqual([undefined, []]);
   });
 
   test("never takes the last one where no more may be opened", () => {
@@ -66,10 +79,10 @@ describe("a promise", () => {
   });
 
   test("is made as long as the guess is right two times of three", () => {
-    const world = new World("a", "b");
+    const world = new World("a", "a", "b", "b");
     const run = (kinds: string) => {
       for (const kind of kinds) world.promises.saw(want(kind));
-      const made = world.promises.make();
+      const made = world.promises.make(-1);
       if (made) world.promises.end(made);
       return made !== undefined;
     };
@@ -82,7 +95,7 @@ describe("a promise", () => {
   test("of a session that was killed ends with its backend, once for all", () => {
     const world = new World("a");
     world.promises.saw(want("a"));
-    const made = world.promises.make()!;
+    const made = world.promises.make(-1)!;
     world.promises.void(made);
     expect(world.log).toEqual(["spare a", "discard 0 promised"]);
   });
@@ -103,10 +116,15 @@ describe("an id", () => {
     const promised = session(7, { promised: 7 });
     const elsewhere = session(8, { backend: 12 });
     const voided = session(9, {});
-    for (const one of [own, promised, elsewhere, voided]) sessions.add(one);
+    for (const one of [promised, elsewhere, voided]) sessions.add(one);
+    expect(sessions.highest).toBe(9);
+    sessions.add(own);
+    expect(sessions.highest).toBeGreaterThan(own.id);
     expect([own.id, 7, 8, 12, 9, 10].map((id) => sessions.find(id)))
       .toEqual([own, promised, elsewhere, elsewhere, undefined, undefined]);
     expect(own.id).toBeGreaterThanOrEqual(0x4000_0000);
+    sessions.delete(own);
+    expect(sessions.highest).toBe(9);
   });
 
   test("that a restarted server gives again means its connection's session, and the other stays known", () => {

@@ -22,6 +22,10 @@ class Plug implements ByteSocket {
     return true;
   }
 
+  flushed(): boolean {
+    return true;
+  }
+
   pause(): void {
     this.paused = true;
   }
