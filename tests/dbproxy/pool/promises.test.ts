@@ -50,20 +50,20 @@ test("a promise is kept when another backend comes back later, and after a time 
     const { clock, pool, promises, take, open } = await world(3);
     const [a, b, c] = open as [Backend, Backend, Backend];
     pool.release(a);
-    const promised = promises.make();
-    expect(promised).toBe(a);
     pool.release(b);
+    const promised = promises.make(0)!;
+    expect([a, b]).toContain(promised);
     pool.release(c);
     clock.advance(silence);
-    expect([silence, (await take()).id]).not.toEqual([silence, a.id]);
-    expect([silence, (await take({ ...want, promised })).id]).toEqual([silence, a.id]);
+    expect([silence, (await take()).id]).not.toEqual([silence, promised.id]);
+    expect([silence, (await take({ ...want, promised })).id]).toEqual([silence, promised.id]);
   }
 });
 
 test("a promise that has ended leaves its backend to whoever seeks", async () => {
-  const { pool, promises, take, open } = await world(1);
-  pool.release(open[0]!);
-  const promised = promises.make()!;
+  const { pool, promises, take, open } = await world(2);
+  for (const backend of open) pool.release(backend);
+  const promised = promises.make(0)!;
   promises.end(promised);
-  expect(await take()).toBe(promised);
+  expect([await take(), await take()]).toContain(promised);
 });
