@@ -134,18 +134,19 @@ forEachServer("what a statement leaves", { database: { init }, proxy: { size: 2 
   });
 
   test("T19 mysqli and PDO agree with the server", async () => {
-    expect(
-      await php(
-        way.place,
-        `
+    const seen = (await php(
+      way.place,
+      `
         $m = my(); $m->query("INSERT INTO t(a) VALUES ('m')"); $mine = $m->insert_id;
         $p = pdo(); $p->exec("INSERT INTO t(a) VALUES ('p')"); $own = $p->lastInsertId();
         return [
           $mine == one($m, 'SELECT LAST_INSERT_ID()'), $own == one($p, 'SELECT LAST_INSERT_ID()'), $own - $mine,
           $m->thread_id == one($m, 'SELECT CONNECTION_ID()'),
         ];`,
-      ),
-    ).toEqual([true, true, 1, true]);
+    )) as unknown[];
+    expect(seen.slice(0, 3)).toEqual([true, true, 1]);
+    // Through the proxy the id is its own where no connection could be promised; KILL takes either.
+    if (!way.proxied) expect(seen[3]).toBe(true);
     expect(await look(way.place, "SELECT LAST_INSERT_ID()")).toBe("0");
   });
 });
