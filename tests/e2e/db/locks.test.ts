@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { forEachServer } from "../../support/db_matrix.ts";
 import { counter, errorCode, leave, look, session, visit } from "../../support/db_sessions.ts";
 import { php } from "../../support/php_client.ts";
@@ -18,6 +18,9 @@ const init = [
 ];
 
 forEachServer("locks and transactions", { database: { init }, proxy: { size: 3 } }, (way) => {
+  // Each way to the server begins with the same rows.
+  beforeAll(async () => void await way.database.admin("TRUNCATE TABLE test.t"));
+
   const noise = () => leave(way.place, ["SET @noise=1", "SELECT COUNT(*) FROM information_schema.schemata"]);
 
   test("T25 LOCK TABLES, write, UNLOCK TABLES", async () => {
