@@ -112,7 +112,7 @@ forEachServer("packets", { database: { init }, proxy: { size: 4 } }, (way) => {
         "UPDATE t SET a='one' WHERE id=1",
         "SET @x=1",
         "USE test",
-        "SET NAMES utf8mb4",
+        "SET autocommit=1",
         "CREATE TEMPORARY TABLE shape (a INT)",
         "BEGIN",
         "INSERT INTO shape VALUES (1), (2)",
