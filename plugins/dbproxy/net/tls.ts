@@ -156,13 +156,6 @@ class TlsConnection extends NodeConnection {
   protected override queued(): number {
     return this.socket.writableLength + this.#stream.backlog;
   }
-
-  /** Not every write that ends makes the stream say "drain". */
-  protected override send(bytes: Uint8Array): void {
-    this.socket.write(bytes, this.#sent);
-  }
-
-  readonly #sent = (): void => this.drained();
 }
 
 /** Waits for the handshake. */
