@@ -22,6 +22,7 @@ export {
   type Token,
   token,
 } from "./core/plugin.ts";
+export { Executions, type RunningExecution } from "./core/contracts/executions.ts";
 export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
 export { Health } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";

@@ -7,7 +7,7 @@ import type { DigestTable } from "../plugins/dbproxy/stats/digests.ts";
 import { dbMetrics } from "../plugins/dbproxy/stats/metrics.ts";
 import type { PoolReport } from "../plugins/dbproxy/stats/report.ts";
 import type { Place } from "../plugins/dbproxy/net/socket.ts";
-import { noMeter, type Meter } from "../core/contracts/meter.ts";
+import { type Meter, noMeter } from "../core/contracts/meter.ts";
 import { CoreError } from "../core/error.ts";
 
 /** The keys of `[db.mysql]`, as in the configuration file: `{ url: "mysql://...", listen: "127.0.0.1:3306" }`. */

@@ -85,12 +85,12 @@ export interface Exchange {
   readonly extra: (readonly [name: string, value: string])[];
   /**
    * Makes a response that carries the server's own headers (request id, {@linkcode Exchange.extra}) from the start, which
-   * costs less than adding them to one that is made already.
+   * costs less than adding them to one that is made already. The body may be a list of the pieces it came in.
    *
    * @throws TypeError or RangeError for a header or status that HTTP does not have
    */
   respond(
-    body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+    body: readonly Uint8Array<ArrayBuffer>[] | ReadableStream<Uint8Array> | null,
     status: number,
     headers: readonly (readonly [name: string, value: string])[],
   ): Response;

@@ -141,8 +141,37 @@ export function wrap(
   entries: readonly Entry<Hooks["onRequest"]>[],
   inner: (x: Exchange) => Awaitable<Response>,
 ): (x: Exchange) => Awaitable<Response> {
-  return entries.reduceRight<(x: Exchange) => Awaitable<Response>>(
-    (next, { run }) => (x) => run(x, () => next(x)),
-    inner,
-  );
+  return entries.reduceRight<(x: Exchange) => Awaitable<Response>>((next, entry) => around(entry, next), inner);
+}
+
+/** One wrapping entry. It answers for its own failures, and hands on those of what it wraps as they are. */
+function around(
+  { plugin, run }: Entry<Hooks["onRequest"]>,
+  next: (x: Exchange) => Awaitable<Response>,
+): (x: Exchange) => Awaitable<Response> {
+  return (x) => {
+    let inner: Awaitable<Response> | undefined, thrown: { readonly cause: unknown } | undefined;
+    const goOn = () => {
+      try {
+        return inner = next(x);
+      } catch (cause) {
+        thrown = { cause };
+        throw cause;
+      }
+    };
+    let answer: Awaitable<Response>;
+    try {
+      answer = run(x, goOn);
+    } catch (cause) {
+      if (thrown?.cause === cause) throw cause;
+      return blame(plugin, "onRequest", cause);
+    }
+    // Most hand on the very promise that they were given.
+    if (answer === inner || !thenable(answer)) return answer;
+    return answer.then(undefined, async (cause) => {
+      const within = thrown ?? await Promise.resolve(inner).then(() => undefined, (cause) => ({ cause }));
+      if (within !== undefined && within.cause === cause) throw cause;
+      return blame(plugin, "onRequest", cause);
+    });
+  };
 }

@@ -19,7 +19,10 @@ function* sources(folder) {
 /** The module specifiers a source imports, statically, dynamically or for types. */
 export function specifiers(text) {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
-  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\bimport\s*)(["'])([^"'\n]+)\1/g)].map((m) => m[2])
+  // `from "..."` alone is no import: SQL in a string reads the same.
+  const statements = /^\s*(?:import|export)\b[^"'`;]*?\bfrom\s*(["'])([^"'\n]+)\1/gm;
+  const calls = /\bimport\s*\(\s*(["'])([^"'\n]+)\1|^\s*import\s*(["'])([^"'\n]+)\3/gm;
+  return [...code.matchAll(statements), ...code.matchAll(calls)].map((m) => m[2] ?? m[4])
     .filter((target) => !target.includes("${"));
 }
 

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-const folder = process.argv[2] ?? process.env.FAIRLEAD_MYSQL9 ?? "/srv/fairlead-mysql9";
+const folder = process.argv[2] ?? process.env.TEST_MYSQL9 ?? "/srv/fairlead-mysql9";
 
 function fail(sentence) {
   console.error(`mysql9: ${sentence}`);

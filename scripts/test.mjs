@@ -1,7 +1,7 @@
 // `npm test`: sets up, then checks, unit tests on both runtimes and end-to-end tests on Bun, Deno and the binary.
 // Arguments name parts to run alone: check, bun, deno, e2e (and any test path for bun, deno and e2e).
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { bun, deno, npmPackages, root, run, systemPackages, testNeeds } from "./setup.mjs";
 
@@ -71,7 +71,7 @@ async function denoTests(name, args) {
 npmPackages();
 systemPackages(testNeeds);
 
-const units = ["core", "config", "admission", "static", "metrics", "php"]
+const units = ["core", "config", "admission", "static", "metrics", "php", "dbproxy"]
   .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
 const under = (folders) => paths.length === 0 ? folders : paths;
 
@@ -85,9 +85,17 @@ if (runs("deno")) await denoTests("unit tests on Deno", under(units));
 if (runs("e2e")) {
   console.log("\n== build");
   count("build", run("node", ["scripts/build.mjs"]), { passed: 1 });
-  await bunTests("end to end on Bun, Deno and the binary", under(["./tests/e2e"]), {
-    FAIRLEAD_TEST_HOSTS: process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary",
-  });
+  const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
+  const files = (folder) =>
+    readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
+  await bunTests("end to end on Bun, Deno and the binary", under(files("tests/e2e")), { FAIRLEAD_TEST_HOSTS: hosts });
+  if (paths.length === 0) {
+    // Each case runs directly and through the proxy; one host is enough for most of them. `npm run test:db` runs them all.
+    const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
+    const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
+    await bunTests("databases, directly and through Bun", short, { FAIRLEAD_TEST_HOSTS: "bun" });
+    await bunTests("databases through Deno and the binary", few, { FAIRLEAD_TEST_HOSTS: "deno,binary" });
+  }
 }
 
 for (const name of failures) console.error(`failed: ${name}`);

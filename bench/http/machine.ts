@@ -32,7 +32,12 @@ function osName(): string {
   }
 }
 
-export function machine(phpFpm: string, fairleadRoot: string): Machine {
+/** @param more Other programs by name, and the commands that tell their version, in place of nginx and wrk. */
+export function machine(
+  php: string,
+  fairleadRoot: string,
+  more: Readonly<Record<string, readonly [string, ...string[]]>> = { nginx: ["nginx", "-v"], wrk: ["wrk", "-v"] },
+): Machine {
   return {
     cpu: cpus()[0]?.model ?? "unknown",
     cores: availableParallelism(),
@@ -40,9 +45,8 @@ export function machine(phpFpm: string, fairleadRoot: string): Machine {
     kernel: release(),
     system: osName(),
     versions: {
-      php: version(resolveBinary(phpFpm), "-v"),
-      nginx: version("nginx", "-v"),
-      wrk: version("wrk", "-v"),
+      php: version(resolveBinary(php), "-v"),
+      ...Object.fromEntries(Object.entries(more).map(([name, command]) => [name, version(...command)])),
       bun: version(`${fairleadRoot}/node_modules/.bin/bun`, "--version"),
       deno: version(`${fairleadRoot}/node_modules/.bin/deno`, "--version"),
     },

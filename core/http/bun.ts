@@ -1,5 +1,6 @@
 import type { Endpoint } from "../exchange.ts";
 import { withBunFile } from "./bun_file.ts";
+import { totalBytes } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { GoneWatch } from "./gone_watch.ts";
 import type { Bound, ListenOptions } from "./listen.ts";
@@ -120,9 +121,8 @@ class BunExchange extends BaseExchange {
   }
 
   override respond(...[body, status, headers]: Parameters<BaseExchange["respond"]>): Response {
-    const large = body instanceof Uint8Array && body.byteLength > corkedBytes && this.protocol === "HTTP/1.1";
-    const declared = large && headers.some(([name]) => name.toLowerCase() === "content-length");
-    return super.respond(large && !declared ? direct(body) : body, status, headers);
+    const large = Array.isArray(body) && totalBytes(body) > corkedBytes && this.protocol === "HTTP/1.1";
+    return super.respond(large ? direct(body) : body, status, headers);
   }
 
   override seal(response: Response): Response {
@@ -157,11 +157,11 @@ interface Side {
 const corkedBytes = 14_500;
 
 /** A stream in Bun's own short form: it is written without the queue and the promises of a standard one. */
-function direct(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array> {
+function direct(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   const source = {
     type: "direct",
     pull(sink: { write(bytes: Uint8Array): void; end(): void }) {
-      sink.write(bytes);
+      for (const bytes of pieces) sink.write(bytes);
       sink.end();
     },
   };

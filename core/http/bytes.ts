@@ -11,6 +11,24 @@ const fileKey = Symbol.for("fairlead.file");
 /** Bun sends a response with its bytes as they are; only the other listener reads it back. */
 const remembers = !("Bun" in globalThis);
 
+/** The chunks as one; a single one as it is. */
+export function joinBytes(chunks: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  if (chunks.length === 1) return chunks[0]!;
+  const whole = new Uint8Array(totalBytes(chunks));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}
+
+export function totalBytes(chunks: readonly Uint8Array[]): number {
+  let total = 0;
+  for (const chunk of chunks) total += chunk.byteLength;
+  return total;
+}
+
 /** A response whose whole body is at hand. */
 export function bytesResponse(bytes: Uint8Array<ArrayBuffer> | null, init: ResponseInit): Response {
   const response = new Response(bytes, init);

@@ -1,7 +1,8 @@
+import type { Due } from "../deadlines.ts";
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
 import { type BodyLimits, limitBody } from "./body.ts";
-import { bytesResponse } from "./bytes.ts";
+import { bytesResponse, joinBytes } from "./bytes.ts";
 import { validHost } from "./host.ts";
 import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
@@ -33,7 +34,7 @@ let idCount = 0;
  * An exchange but for what differs between runtimes: the peer, the body's source, the Web request and how one learns
  * that the client has left. Costly parts are made on first use, since most requests never look at them.
  */
-export abstract class BaseExchange implements Exchange {
+export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   readonly id: string;
   readonly method: string;
   readonly protocol: string;
@@ -53,6 +54,12 @@ export abstract class BaseExchange implements Exchange {
   sent: Promise<unknown> | undefined = undefined;
   bytes: number = -1;
   held: boolean = false;
+  /** Answered past its deadline while something still runs, which has the permits until it ends. */
+  late: boolean = false;
+  /** Gives the listener its response, as long as it waits for one. */
+  answer: ((response: Response) => void) | undefined = undefined;
+  earlier: BaseExchange | undefined = undefined;
+  later: BaseExchange | undefined = undefined;
   #permits: Permit[] | undefined;
   #stamped: Response | undefined;
   protected readonly intake: Intake;
@@ -140,13 +147,15 @@ export abstract class BaseExchange implements Exchange {
   }
 
   respond(
-    body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+    body: readonly Uint8Array<ArrayBuffer>[] | ReadableStream<Uint8Array> | null,
     status: number,
     headers: readonly (readonly [name: string, value: string])[],
   ): Response {
     const all = [...headers, ["x-request-id", this.id], ...(this.#extra ?? [])] as [string, string][];
     const init = { status, headers: all };
-    return this.#stamped = body instanceof Uint8Array ? bytesResponse(body, init) : new Response(body, init);
+    return this.#stamped = Array.isArray(body)
+      ? bytesResponse(joinBytes(body), init)
+      : new Response(body as never, init);
   }
 
   /** Adds the server's own headers to a response that was not made by {@linkcode Exchange.respond}. */

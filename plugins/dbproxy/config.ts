@@ -10,8 +10,9 @@ import { whyUnreadable } from "../../core/config/environment.ts";
 import { isTable, keyName, type Path } from "../../core/config/path.ts";
 import { CoreError } from "../../core/error.ts";
 import type { SchemaIssue, SchemaResult, StandardSchema } from "../../core/standard_schema.ts";
-import { databaseKeys, type DatabaseTable, databaseTable, tcpAddress, type TlsMode } from "./config_keys.ts";
+import { databaseKeys, type DatabaseTable, databaseTable, tcpAddress } from "./config_keys.ts";
 import type { Place } from "./net/socket.ts";
+import type { TlsMode } from "./net/tls.ts";
 import { parseDatabaseUrl } from "./url.ts";
 
 /** How the proxy speaks TLS to the server. Files are absolute paths of PEM files. */
@@ -65,6 +66,7 @@ export interface DatabaseSettings {
   /** For each step of a new connection. */
   readonly connectTimeout: number;
   /** 0: never closed for being idle. */
+  /** `Infinity` for never; so is `maxLifetime`. */
   readonly idleTimeout: number;
   /** Before jitter; 0: no limit. */
   readonly maxLifetime: number;
@@ -230,8 +232,8 @@ function settingsOf(path: Path, written: DatabaseTable, options: DbSettingsOptio
     maxQueue: written.max_queue,
     poolTimeout: written.pool_timeout,
     connectTimeout: written.connect_timeout,
-    idleTimeout: written.idle_timeout,
-    maxLifetime: written.max_lifetime,
+    idleTimeout: written.idle_timeout === 0 ? Infinity : written.idle_timeout,
+    maxLifetime: written.max_lifetime === 0 ? Infinity : written.max_lifetime,
     resetStrategy: written.reset_strategy,
     learn: written.learn,
     slowQuery: written.slow_query,

@@ -8,10 +8,9 @@ import * as z from "zod";
 import { secret } from "../../core/config/secret.ts";
 import { duration } from "../../core/config/units.ts";
 import { parseAddress } from "../../core/http/address.ts";
+import type { TlsMode } from "./net/tls.ts";
 import { type DatabaseUrl, parseDatabaseUrl } from "./url.ts";
 
-/** How much TLS towards the server: none, if it has it, always, from a signed certificate, from one of its name. */
-export type TlsMode = "disabled" | "preferred" | "required" | "verify_ca" | "verify_identity";
 export const tlsModes: readonly TlsMode[] = ["disabled", "preferred", "required", "verify_ca", "verify_identity"];
 
 /** A time that is one: no step of a connection may take for ever. */

@@ -1,3 +1,4 @@
+import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
@@ -15,7 +16,7 @@ const db: AnyPlugin = definePlugin({
   api: 1,
   config: dbTable,
   needs: [Gates, Health, ScriptSettings],
-  wants: [Meter],
+  wants: [Executions, Meter],
   setup(ctx) {
     const { databases } = dbSettings(ctx.config, { baseDir: ctx.baseDir });
     if (databases.length === 0) return;
@@ -35,6 +36,7 @@ const db: AnyPlugin = definePlugin({
         counts: countsOf(settings.name),
         clock: systemClock,
         random: Math.random,
+        executions: ctx.find(Executions),
       });
       proxies.push(proxy);
       health.register(`db:${settings.name}`, () => proxy.problem());
@@ -62,7 +64,11 @@ const db: AnyPlugin = definePlugin({
         },
       },
       onDrain: async (deadline) => void await Promise.all(proxies.map((proxy) => proxy.drain(deadline))),
-      onClose: async () => void await Promise.all(proxies.map((proxy) => proxy.close())),
+      // After PHP, which may need the database to end.
+      onClose: {
+        order: "post",
+        handler: async () => void await Promise.all(proxies.map((proxy) => proxy.close())),
+      },
     };
   },
 }) as AnyPlugin;

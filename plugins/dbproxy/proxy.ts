@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
@@ -33,6 +34,8 @@ export interface ProxyParts {
   readonly counts: DbCounts;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Tells which HTTP request asked for a slow statement. */
+  readonly executions?: Executions | undefined;
 }
 
 /** A client has this long (ms) to log in. */
@@ -54,10 +57,11 @@ export class MysqlProxy implements DatabaseReport {
     this.name = settings.name;
     this.#settings = settings;
     this.#account = accountOf(settings);
-    this.#recorder = new Recorder(settings, parts);
+    this.#recorder = new Recorder(settings, { ...parts, now: () => parts.clock.now() });
     this.#upstream = new Upstream({
       account: this.#account,
       schema: settings.database,
+      charset: settings.charset,
       gate: parts.gate,
       strategy: settings.resetStrategy,
       learn: settings.learn,
@@ -205,7 +209,7 @@ export class MysqlProxy implements DatabaseReport {
         resetting: stats.cleaning,
         connecting: stats.dialing,
       },
-      oldestWaitMs: 0,
+      oldestWaitMs: this.#upstream.oldestWaitMs,
     };
   }
 }

@@ -1,12 +1,14 @@
+import type { Executions } from "../../core/contracts/executions.ts";
 import type { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
 import type { ServerFacts } from "./backend/facts.ts";
 import type { DatabaseSettings } from "./config.ts";
 import type { DialFailure as PoolDialFailure, PoolEvents } from "./pool/options.ts";
-import type { Executed } from "./session/host.ts";
-import { digestOf } from "./sql/digest.ts";
+import { requesterOf } from "./requester.ts";
+import type { Client, Executed } from "./session/host.ts";
+import type { Digest } from "./sql/digest.ts";
 import type { Residue } from "./sql/statement.ts";
-import { DigestTable } from "./stats/digests.ts";
+import { DigestTable, type Sample } from "./stats/digests.ts";
 import {
   type CloseReason,
   closeReasons,
@@ -28,10 +30,19 @@ const closes: Readonly<Record<string, CloseReason>> = {
   unprepared: "error",
   client_left: "client",
   promised: "client",
+  room: "kind",
   closed: "gone",
   spoke: "unread",
   drained: "drain",
 };
+
+export interface RecorderParts {
+  readonly log: Log;
+  readonly counts: DbCounts;
+  /** Tells which HTTP request asked for a slow statement. Nobody knows when absent. */
+  readonly executions?: Executions | undefined;
+  readonly now: () => number;
+}
 
 /** Counts and remembers what happens at one database. */
 export class Recorder implements UpstreamEvents {
@@ -41,10 +52,14 @@ export class Recorder implements UpstreamEvents {
   readonly #log: Log;
   readonly #name: string;
   readonly #slow: SlowLog;
+  readonly #executions: Executions | undefined;
+  readonly #now: () => number;
   #problem: CoreError | undefined;
 
-  constructor(settings: DatabaseSettings, parts: { readonly log: Log; readonly counts: DbCounts }) {
+  constructor(settings: DatabaseSettings, parts: RecorderParts) {
     const { counts, log } = parts;
+    this.#executions = parts.executions;
+    this.#now = parts.now;
     this.#counts = counts;
     this.#log = log;
     this.#name = settings.name;
@@ -81,15 +96,14 @@ export class Recorder implements UpstreamEvents {
     this.#log("debug", "a connection to the database failed", { db: this.#name, error });
   }
 
-  executed(_user: string, what: Executed): void {
+  executed(client: Client, what: Executed, digest: Digest | undefined): void {
     const counts = this.#counts;
     counts.command(what.command);
     if (what.error !== 0) counts.error(what.error);
     counts.toClients.inc(what.bytes);
-    if (what.sql === undefined) return;
+    if (digest === undefined) return;
     counts.seconds.observe(what.ms / 1000);
-    const digest = digestOf(what.sql, what.mode);
-    const sample = {
+    let sample: Sample = {
       hash: digest.hash,
       text: () => digest.text,
       schema: what.schema ?? "",
@@ -98,6 +112,9 @@ export class Recorder implements UpstreamEvents {
       bytes: what.bytes,
       error: what.error !== 0,
     };
+    if (this.#executions !== undefined && this.#slow.isSlow(what.ms)) {
+      sample = asked(sample, client, this.#now() - what.ms, this.#executions);
+    }
     this.digests.record(sample);
     if (this.#slow.see(sample)) counts.slow.inc();
   }
@@ -120,6 +137,23 @@ export class Recorder implements UpstreamEvents {
   close(): void {
     this.#slow.close();
   }
+}
+
+/**
+ * A statement with the request that asked for it, which is looked up at most once, and only when somebody wants it: while
+ * all is slow most statements are neither logged nor the slowest of their digest.
+ */
+function asked(sample: Sample, client: Client, began: number, executions: Executions): Sample {
+  let found: string | undefined;
+  let looked = false;
+  return {
+    ...sample,
+    get requestId() {
+      if (!looked) found = requesterOf(client, began, executions);
+      looked = true;
+      return found;
+    },
+  };
 }
 
 function closeReason(reason: string): CloseReason {

@@ -1,3 +1,4 @@
+import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
@@ -39,17 +40,20 @@ const php: AnyPlugin = definePlugin({
   config: phpTable,
   needs: [Site, Health],
   wants: [Gates, Meter, ScriptSettings],
+  provides: [Executions],
   setup(ctx) {
     const { config: settings, log } = ctx;
     const site = ctx.use(Site);
     const { publicRoot } = site;
+    let executor: PhpExecutor | undefined;
+    ctx.provide(Executions, { byPid: (pid) => executor?.byPid(pid), pids: () => executor?.pids() ?? [] });
     if (publicRoot === undefined) {
       log("info", "no PHP: server.public names no folder to serve");
       return;
     }
     const chosen = settings.concurrency > 0 ? undefined : chooseConcurrency();
     const children = chosen?.children ?? settings.concurrency;
-    let engine: FpmEngine | undefined, executor: PhpExecutor | undefined;
+    let engine: FpmEngine | undefined;
     ctx.use(Health).register("php", () => engine === undefined ? "starting" : engine.problem());
     const count = phpMetrics(ctx.find(Meter) ?? noMeter, () => engine?.pool);
 

@@ -1,6 +1,8 @@
-import { open, unlink } from "node:fs/promises";
+import { type FileHandle, open, unlink } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { CoreError } from "../../core/error.ts";
+import { joinBytes } from "../../core/http/bytes.ts";
 import type { BodyStream } from "./fastcgi/request.ts";
 
 /** A request body that has arrived whole. */
@@ -16,42 +18,44 @@ export interface SpoolOptions {
   readonly memory: number;
   /** A private folder for the larger ones. */
   readonly dir: string;
+  /** Makes a file to write and read; `open` of `node:fs/promises` when absent. */
+  readonly open?: (path: string) => Promise<FileHandle>;
 }
 
 const slice = 65_536;
 
 /**
  * Receives a body before any PHP process is taken: a slow client occupies none, and what is cut short or too large is
- * refused without one. Errors are those of the stream.
+ * refused without one. Errors are those of the stream, or `BODY_UNSPOOLED` (503) when the disk does not take it; then no more
+ * is read.
  */
 export async function receiveBody(stream: ReadableStream<Uint8Array>, options: SpoolOptions): Promise<ReceivedBody> {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = stream.getReader();
   for (let r = await reader.read(); !r.done; r = await reader.read()) {
-    chunks.push(r.value);
+    chunks.push(r.value as Uint8Array<ArrayBuffer>);
     length += r.value.byteLength;
-    if (length > options.memory) return await toFile(chunks, reader as Source, options.dir);
+    if (length > options.memory) return await toFile(chunks, reader as Source, options);
   }
-  return { body: joinChunks(chunks, length), dispose() {} };
+  return { body: joinBytes(chunks), dispose() {} };
 }
 
 /** Structural: the runtimes' types of readers differ. */
 interface Source {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }>;
+  cancel(reason: unknown): Promise<void>;
 }
 
-async function toFile(first: readonly Uint8Array[], rest: Source, dir: string): Promise<ReceivedBody> {
-  const path = join(dir, `body-${randomUUID()}`);
-  const file = await open(path, "wx+", 0o600);
-  const close = once(() => void file.close().catch(() => {}));
+async function toFile(first: readonly Uint8Array[], rest: Source, options: SpoolOptions): Promise<ReceivedBody> {
+  let close = () => {};
   try {
-    // Without a name from here on: the space comes back when the file is closed, whatever happens to us.
-    await unlink(path);
+    const file = await onDisk(create(options));
+    close = once(() => void file.close().catch(() => {}));
     let length = 0;
     const write = async (bytes: Uint8Array) => {
       for (let at = 0; at < bytes.byteLength;) {
-        at += (await file.write(bytes, at, bytes.byteLength - at, length + at)).bytesWritten;
+        at += (await onDisk(file.write(bytes, at, bytes.byteLength - at, length + at))).bytesWritten;
       }
       length += bytes.byteLength;
     };
@@ -72,19 +76,27 @@ async function toFile(first: readonly Uint8Array[], rest: Source, dir: string): 
     return { body: { length, stream }, dispose: close };
   } catch (error) {
     close();
+    rest.cancel(error).catch(() => {});
     throw error;
   }
 }
 
-function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
+/** A file without a name: its space comes back when it is closed, whatever happens to us. */
+async function create({ dir, open: make = (path) => open(path, "wx+", 0o600) }: SpoolOptions): Promise<FileHandle> {
+  const path = join(dir, `body-${randomUUID()}`);
+  const file = await make(path);
+  await unlink(path);
+  return file;
+}
+
+/** What fails here is the server's trouble and not the client's: a full disk, a folder that is gone. */
+async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    throw new CoreError("BODY_UNSPOOLED", `Cannot keep the request body on disk: ${text}`, { status: 503, cause });
   }
-  return whole;
 }
 
 function once(task: () => void): () => void {

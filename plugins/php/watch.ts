@@ -12,10 +12,10 @@ export interface Watched {
  * runs than PHP processes, so this is cheaper than a timer or a listener for each request; most are over before the
  * first look.
  */
-export class Watch {
+export class Watch<T extends Watched = Watched> implements Iterable<T> {
   readonly #clock: Clock;
   readonly #every: number;
-  readonly #live: Watched[] = [];
+  readonly #live: T[] = [];
   #cancel: (() => void) | undefined;
 
   /** @param every milliseconds between looks */
@@ -24,17 +24,22 @@ export class Watch {
     this.#every = every;
   }
 
-  add(item: Watched): void {
+  add(item: T): void {
     item.place = this.#live.push(item) - 1;
     this.#cancel ??= this.#clock.after(this.#every, this.#look);
   }
 
-  delete(item: Watched): void {
+  delete(item: T): void {
     if (this.#live[item.place] !== item) return;
     const last = this.#live.pop()!;
     if (last === item) return;
     this.#live[item.place] = last;
     last.place = item.place;
+  }
+
+  /** All that runs, in no order. */
+  [Symbol.iterator](): Iterator<T> {
+    return this.#live.values();
   }
 
   close(): void {

@@ -329,6 +329,29 @@ describe("set-up", () => {
     expect([slow.code, slow.plugin]).toEqual(["SETUP_TIMEOUT", "slow"]);
   });
 
+  test("a plugin gets at the services it has declared, and at no other", async () => {
+    const [a, b] = [token<string>("a@1"), token<string>("b@1")];
+    const offers = plugin("offers", {}, {
+      provides: [a, b],
+      setup: (ctx) => (ctx.provide(a, "A"), ctx.provide(b, "B")),
+    });
+    const seen: unknown[] = [];
+    const asks = (setup: AnyPlugin["setup"]) => plugin("asks", {}, { needs: [a], wants: [b], setup });
+    await app(offers, asks((ctx) => void seen.push(ctx.use(a), ctx.find(b))));
+    expect(seen).toEqual(["A", "B"]);
+    for (
+      const [setup, text] of [
+        [(ctx) => ctx.use(b), 'asks uses "b@1"'],
+        [(ctx) => ctx.find(a), 'asks looks for "a@1"'],
+        [(ctx) => ctx.provide(a, "mine"), 'asks provides "a@1"'],
+      ] satisfies [AnyPlugin["setup"], string][]
+    ) {
+      const error = await app(offers, asks(setup)).catch((e) => e);
+      expect([error.code, error.plugin]).toEqual(["SERVICE_UNDECLARED", "asks"]);
+      expect(error.message).toContain(text);
+    }
+  });
+
   test("a plugin that fails on its routes, or returns a hook nobody knows, has those before it closed", async () => {
     for (
       const bad of [

@@ -73,6 +73,36 @@ describe("hook kinds", () => {
     expect(await (await run({} as Exchange)).text()).toBe("outer,inner");
   });
 
+  test("wrap names the plugin that failed, and none that it passed through", async () => {
+    const fails = (how: "throws" | "rejects") =>
+      how === "throws"
+        ? () => {
+          throw new Error("inside");
+        }
+        : () => Promise.reject(new Error("inside"));
+    const passes = entry((_x: Exchange, next: () => Response | Promise<Response>) => next(), "passes");
+    const awaits = entry(async (_x: Exchange, next: () => Response | Promise<Response>) => await next(), "awaits");
+    const told = async (entries: Parameters<typeof wrap>[0], inner: Parameters<typeof wrap>[1]) => {
+      try {
+        await wrap(entries, inner)({} as Exchange);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    for (const how of ["throws", "rejects"] as const) {
+      expect(await told([awaits, passes], fails(how))).toBe("inside");
+      expect(await told([passes, awaits], fails(how))).toBe("inside");
+      expect(await told([awaits, passes, entry(fails(how), "bad"), awaits], () => new Response())).toBe(
+        "bad.onRequest: inside",
+      );
+    }
+    const after = entry(async (_x: Exchange, next: () => Response | Promise<Response>) => {
+      await next();
+      throw new Error("mine");
+    }, "after");
+    expect(await told([passes, after], () => new Response())).toBe("after.onRequest: mine");
+  });
+
   test("the table sorts pre, plain and post, and refuses a hook it does not know", () => {
     const table = buildTable([
       { name: "late", hooks: { onClose: { order: "post", handler() {} } } },

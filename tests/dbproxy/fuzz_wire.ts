@@ -18,7 +18,6 @@ import { frame, PacketReader } from "../../plugins/dbproxy/wire/frame.ts";
 import { decodeGreeting, encodeGreeting } from "../../plugins/dbproxy/wire/greeting.ts";
 import { decodeChangeUser, decodeLogin, encodeChangeUser, encodeLogin } from "../../plugins/dbproxy/wire/login.ts";
 import { decodeEof, decodeOk, encodeEof, encodeOk } from "../../plugins/dbproxy/wire/ok.ts";
-import { payloadOf } from "../../plugins/dbproxy/wire/payload_view.ts";
 import { decodeTrackers } from "../../plugins/dbproxy/wire/trackers.ts";
 
 const inputs = Number(process.argv[2] ?? 1_000_000);
@@ -94,7 +93,6 @@ const targets: readonly (readonly [name: string, good: Uint8Array, decode: (byte
   ["eof", encodeEof(2, 1), decodeEof],
   ["err", encodeErr(accessDenied("u", "h", true)), decodeErr],
   ["trackers", trackers, decodeTrackers],
-  ["payload", query, payloadOf],
   ["packets", query, (bytes) => new PacketReader(4096, () => below(9) > 0).push(bytes)],
   ["commands", new Uint8Array([...query, ...query]), (bytes) => {
     const reader = new CommandReader({

@@ -16,7 +16,7 @@ import { Browser } from "../support/cookies.ts";
 import { hasMariaDb, type MariaDb, startMariaDb } from "../support/mariadb.ts";
 import { freePorts } from "../support/ports.ts";
 import { type Config, hosts, startServer, type TestServer } from "../support/server.ts";
-import { allowSlowTests } from "../support/wait.ts";
+import { allowSlowTests, waitFor } from "../support/wait.ts";
 
 allowSlowTests(120_000);
 
@@ -73,8 +73,31 @@ function field(html: string, name: string): string {
   return value;
 }
 
-for (const host of hosts()) {
-  (hasMariaDb() ? describe : describe.skip)(`WordPress on ${host}`, () => {
+interface Pool {
+  readonly clients: Readonly<Record<string, number>>;
+  readonly backends: Readonly<Record<string, number>>;
+}
+
+/** Connections that the proxy may have to the database. */
+const most = 4;
+
+/** `[db.mysql]`: PHP is told of it by php.ini, since the site says `localhost`. */
+function proxyTo({ host, port, user, password }: MariaDb, socket: string) {
+  return { url: `mysql://${user}:${password}@${host}:${port}/blog`, socket, max_connections: most };
+}
+
+/** Leaves a site nothing that leads to its database: neither its address nor the password. */
+function forgetDatabase(file: string): void {
+  const put = (text: string, name: string, value: string) =>
+    text.replace(new RegExp(`define\\('${name}', '[^']*'\\)`), `define('${name}', '${value}')`);
+  writeFileSync(file, put(put(readFileSync(file, "utf8"), "DB_HOST", "localhost"), "DB_PASSWORD", "unknown"));
+}
+
+const variants = [...hosts().map((host) => ({ host, proxied: false })), { host: hosts()[0]!, proxied: true }];
+
+for (const { host, proxied } of variants) {
+  const through = proxied ? ", its database through the proxy" : "";
+  (hasMariaDb() ? describe : describe.skip)(`WordPress on ${host}${through}`, () => {
     let database: MariaDb;
     let server: TestServer;
     let browser: Browser;
@@ -95,6 +118,7 @@ for (const host of hosts()) {
         ...["--db-password", database.password, "--db-name", "blog"],
       ], { stdio: "pipe" });
       const config = parse(readFileSync(join(example, "fairlead.toml"), "utf8")) as Config;
+      if (proxied) forgetDatabase(join(dir, "site/wp-config.php"));
       const [port, adminPort] = await freePorts(2);
       server = await startServer({
         host,
@@ -103,6 +127,7 @@ for (const host of hosts()) {
           ...config,
           server: { ...config["server"], listen: [`127.0.0.1:${port}`] },
           admin: { listen: `127.0.0.1:${adminPort}` },
+          ...(proxied && { db: { mysql: proxyTo(database, join(dir, "mysql.sock")) } }),
         },
       });
       browser = new Browser(server.url);
@@ -332,6 +357,27 @@ for (const host of hosts()) {
       expect(out.status).toBe(200);
       expect(browser.cookieNames.some((name) => name.startsWith("wordpress_logged_in_"))).toBe(false);
       expect((await browser.visit("/wp-admin/")).url.pathname).toBe("/wp-login.php");
+    });
+
+    test("the proxy needed few connections, answered the settings it knew, and keeps nothing", async () => {
+      if (!proxied) return;
+      const metrics = await waitFor(async () => {
+        const pool = (await (await fetch(`${server.adminUrl}/-/db/pool`)).json() as { databases: Pool[] })
+          .databases[0]!;
+        const { idle, ...busy } = { ...pool.clients, ...pool.backends };
+        if (Object.values(busy).some((count) => count !== 0)) throw new Error(JSON.stringify(pool));
+        expect(pool.clients["idle"]).toBe(0);
+        expect(idle).toBeLessThanOrEqual(most);
+        return await server.metrics();
+      }, { what: "the pool to be at rest" });
+      const count = (name: string, label: string) => metrics.get(`fairlead_db_${name}_total{db="mysql",${label}}`) ?? 0;
+      expect(count("dials", 'outcome="ok"')).toBeLessThanOrEqual(most);
+      expect(count("refused", 'reason="timeout"')).toBe(0);
+      // Two settings a page, of more than thirty pages; each text went to the server once or twice.
+      expect(count("learned", 'kind="set"')).toBeGreaterThan(60);
+      expect(await database.admin("SELECT trx_id FROM information_schema.innodb_trx")).toEqual([]);
+      const connected = await database.admin("SELECT id FROM information_schema.processlist WHERE command='Sleep'");
+      expect(connected.length).toBeLessThanOrEqual(most);
     });
   });
 }

@@ -88,7 +88,7 @@ describe("an execution", () => {
     expect(got.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     expect([bench.ends, x.handler, x.bytes]).toEqual([["ok"], "php", 5]);
     expect(bench.world.clock.pending).toBe(1);
-    bench.world.clock.advance(10);
+    bench.world.clock.advance(25);
     expect(bench.world.clock.pending).toBe(0);
   });
 
@@ -105,7 +105,7 @@ describe("an execution", () => {
     const bench = await Bench.up();
     const { response } = bench.run({}, 1000);
     const pid = bench.world.sockets.get(bench.socket)!;
-    bench.world.clock.advance(1009);
+    bench.world.clock.advance(1024);
     const error = await failure(response);
     expect([error.code, error.status]).toEqual(["PHP_TIMEOUT", 504]);
     expect([bench.world.killed, bench.free, bench.ends]).toEqual([[{ pid, reason: "timeout" }], 0, ["timeout"]]);
@@ -126,7 +126,7 @@ describe("an execution", () => {
     const bench = await Bench.up();
     const { x, response } = bench.run();
     x.leave();
-    bench.world.clock.advance(10);
+    bench.world.clock.advance(25);
     expect((await failure(response)).status).toBe(499);
     expect([bench.free, bench.world.killed, bench.ends]).toEqual([0, [], ["left"]]);
     await bench.replace();
@@ -140,14 +140,14 @@ describe("an execution", () => {
     one.x.leave();
     silent.world.clock.advance(499);
     expect(silent.killedLate).toEqual([]);
-    silent.world.clock.advance(20);
+    silent.world.clock.advance(26);
     expect(silent.killedLate).toEqual([pid]);
 
     const noticed = await Bench.up();
     const two = noticed.run({}, 500);
     const same = noticed.world.sockets.get(noticed.socket)!;
     two.x.leave();
-    noticed.world.clock.advance(10);
+    noticed.world.clock.advance(25);
     await settle();
     for (const attempt of noticed.world.attempts) attempt.accept();
     await settle();
@@ -199,6 +199,58 @@ describe("an execution", () => {
     bench.socket.emit("data", record(7, id, text("PHP message: careful")));
     bench.socket.answer("\r\nfine");
     expect([await (await response).text(), bench.logged]).toEqual(["fine", ["PHP message: careful"]]);
+  });
+});
+
+describe("what a process runs", () => {
+  const told = (bench: Bench) => [...bench.executor.pids()].map((pid) => [pid, bench.executor.byPid(pid)?.id]);
+
+  test("is told from the first byte sent to the last received", async () => {
+    const bench = await Bench.up(2);
+    expect(told(bench)).toEqual([]);
+    bench.world.clock.advance(7);
+    const [first, second] = [bench.run(), bench.run()];
+    const [pid, other] = bench.world.children.map((socket) => bench.world.sockets.get(socket)!);
+    expect(told(bench)).toEqual([[pid, first.x.id], [other, second.x.id]]);
+    const { id, target } = first.x;
+    expect(bench.executor.byPid(pid!)).toEqual({ id, target, started: bench.world.clock.now() });
+    bench.socket.answer("\r\nfine");
+    await first.response;
+    expect(told(bench)).toEqual([[other, second.x.id]]);
+    expect(bench.executor.byPid(pid!)).toBeUndefined();
+  });
+
+  test("is not told of one that waits for a process, nor of a process that has not told its pid", async () => {
+    const bench = new Bench(1);
+    bench.world.pool.start();
+    bench.run();
+    expect(told(bench)).toEqual([]);
+    expect(bench.executor.byPid(0)).toBeUndefined();
+  });
+
+  test("is told of a process that runs on for nobody, until it is greeted again", async () => {
+    const bench = await Bench.up();
+    const { x } = bench.run();
+    const pid = bench.world.sockets.get(bench.socket)!;
+    x.leave();
+    bench.world.clock.advance(25);
+    expect(told(bench)).toEqual([[pid, x.id]]);
+    bench.executor.greeted(pid);
+    expect(told(bench)).toEqual([]);
+  });
+
+  test("is told for a second more of a process that was ended at its deadline", async () => {
+    for (const leaves of [false, true]) {
+      const bench = await Bench.up();
+      const { x, response } = bench.run({}, 50);
+      response.catch(() => {});
+      const pid = bench.world.sockets.get(bench.socket)!;
+      if (leaves) x.leave();
+      for (let at = 0; at < 1000; at += 25) bench.world.clock.advance(25);
+      expect(told(bench)).toEqual([[pid, x.id]]);
+      for (let at = 0; at < 100; at += 25) bench.world.clock.advance(25);
+      expect(told(bench)).toEqual([]);
+    }
   });
 });
 

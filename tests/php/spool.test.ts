@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { receiveBody } from "../../plugins/php/spool.ts";
@@ -50,6 +51,25 @@ describe("receiveBody", () => {
     for (const memory of [10, 1000]) {
       const failing = receiveBody(streamOf([new Uint8Array(100)], new Error("cut off")), { memory, dir });
       expect((await failing.catch((e) => e)).message).toBe("cut off");
+      expect(readdirSync(dir)).toEqual([]);
+    }
+  });
+
+  test("is a coded 503 when the disk does not take it, and reads no more", async () => {
+    const full: (path: string) => Promise<FileHandle> = async (path) => {
+      const file = await open(path, "wx+");
+      file.write = () => Promise.reject(new Error("ENOSPC: no space left on device, write"));
+      return file;
+    };
+    for (const options of [{ memory: 10, dir, open: full }, { memory: 10, dir: joinPath(dir, "gone") }]) {
+      let cancelled: unknown;
+      const stream = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(100)),
+        cancel: (reason) => void (cancelled = reason),
+      });
+      const error = await receiveBody(stream, options).catch((e) => e);
+      expect([error.code, error.status]).toEqual(["BODY_UNSPOOLED", 503]);
+      expect(cancelled).toBe(error);
       expect(readdirSync(dir)).toEqual([]);
     }
   });

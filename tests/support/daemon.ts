@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { readdirSync, readFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect } from "node:net";
 import process from "node:process";
@@ -71,9 +72,18 @@ export class Daemon {
     await this.#exited;
   }
 
-  /** SIGSTOP: the system still accepts connections for it, but nothing answers. */
+  /** SIGSTOP: the system still accepts connections for it, but nothing answers. Returns when every thread has stopped. */
   freeze(): void {
     this.#signal("SIGSTOP");
+    const tasks = `/proc/${this.#child?.pid}/task`;
+    const stopped = (task: string) => {
+      try {
+        return / [TtXZ] /.test(readFileSync(`${tasks}/${task}/stat`, "latin1").replace(/^.*\)/, ""));
+      } catch {
+        return true;
+      }
+    };
+    while (!readdirSync(tasks).every(stopped));
   }
 
   thaw(): void {

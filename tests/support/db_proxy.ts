@@ -28,6 +28,8 @@ export interface ProxyOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** The first of {@linkcode hosts} when absent. */
   readonly host?: HostName;
+  /** The upstream is no server that could be reached: waits only until the proxy listens. */
+  readonly hopeless?: boolean;
 }
 
 export interface TestProxy extends Place {
@@ -56,6 +58,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
   const server = await startServer({
     host,
     dir,
+    probe: options.hopeless ? "/livez" : "/readyz",
     config: {
       log: { access: "off" },
       db: {
@@ -63,6 +66,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
           url: `mysql://${encodeURIComponent(user)}:${encodeURIComponent(password)}@${where}${joined}`,
           listen: `127.0.0.1:${port}`,
           socket,
+          min_connections: 0,
           max_connections: size,
           reset_strategy: strategy,
           auth: "trust",

@@ -51,6 +51,7 @@ export async function startMariaDb(options: DatabaseOptions = {}): Promise<Maria
 datadir=${dir}/data
 socket=${socket}
 pid_file=${dir}/pid
+tmpdir=${dir}
 port=${port}
 bind_address=127.0.0.1
 skip_name_resolve

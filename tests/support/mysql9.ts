@@ -14,7 +14,7 @@ import { serve, tlsLines } from "./mariadb.ts";
 import { freePort } from "./ports.ts";
 
 /** The chroot's folder. */
-export const mysql9Root: string = process.env["FAIRLEAD_MYSQL9"] ?? "/srv/fairlead-mysql9";
+export const mysql9Root: string = process.env["TEST_MYSQL9"] ?? "/srv/fairlead-mysql9";
 
 /** Why this machine cannot run MySQL 9, as a test's name shall say it; undefined when it can. */
 export function mysql9Absent(): string | undefined {

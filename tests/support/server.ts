@@ -35,6 +35,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Ms until `/readyz` must answer 200; 30 s when absent. */
   readonly readyTimeout?: number;
+  /** What must answer 200; `/livez` for a server that is not to become ready, because what it needs is missing. */
+  readonly probe?: "/readyz" | "/livez";
 }
 
 export interface Exit {
@@ -88,11 +90,17 @@ export function hosts(): HostName[] {
   return names as HostName[];
 }
 
+/** {@linkcode hosts} without the binary, which is Bun, where it would only cost time. */
+export function runtimes(): HostName[] {
+  const all = hosts();
+  return all.includes("bun") ? all.filter((host) => host !== "binary") : all;
+}
+
 /** Starts the server and waits until it is ready. When it does not get there, the error shows what it wrote. */
 export async function startServer(options: StartOptions): Promise<TestServer> {
   const server = await launch(options);
   try {
-    await ready(server, options.readyTimeout ?? 30_000);
+    await ready(server, options.readyTimeout ?? 30_000, options.probe ?? "/readyz");
     return server;
   } catch (error) {
     await server[Symbol.asyncDispose]();
@@ -211,14 +219,14 @@ function supervise(child: ChildProcess, host: HostName, dir: string, port: numbe
   };
 }
 
-async function ready(server: TestServer, timeout: number): Promise<void> {
+async function ready(server: TestServer, timeout: number, probe: "/readyz" | "/livez"): Promise<void> {
   let over: Exit | undefined;
   void server.exited.then((exit) => over = exit);
   await waitFor(async () => {
     if (over) return true;
-    const response = await fetch(`${server.adminUrl}/readyz`);
+    const response = await fetch(`${server.adminUrl}${probe}`);
     const text = await response.text();
-    if (response.status !== 200) throw new Error(`/readyz ${response.status} ${text.slice(0, 300)}`);
+    if (response.status !== 200) throw new Error(`${probe} ${response.status} ${text.slice(0, 300)}`);
     return true;
   }, { what: `${server.host} to be ready on ${server.adminUrl}`, timeout });
   if (over) throw new Error(`${server.host} ended before it was ready, with ${over.code ?? over.signal}`);

@@ -1,14 +1,22 @@
 import { randomBytes } from "node:crypto";
 
+/** Random bytes are drawn for many nonces at once: each draw is a system call. */
+const drawn = 4096;
+let bytes = new Uint8Array(0);
+let at = 0;
+
 /** A nonce for a greeting or an auth switch: 20 random bytes of 1 to 127 but `$`, as the servers make them. */
 export function newNonce(): Uint8Array {
   const nonce = new Uint8Array(20);
   for (let filled = 0; filled < nonce.length;) {
-    for (const byte of randomBytes(32)) {
-      const c = byte & 0x7f;
-      if (c === 0 || c === 0x24 || filled === nonce.length) continue;
-      nonce[filled++] = c;
+    if (at === bytes.length) {
+      bytes = randomBytes(drawn);
+      at = 0;
     }
+    const c = bytes[at]! & 0x7f;
+    // What was used is not kept.
+    bytes[at++] = 0;
+    if (c !== 0 && c !== 0x24) nonce[filled++] = c;
   }
   return nonce;
 }

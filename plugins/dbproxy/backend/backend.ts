@@ -3,6 +3,7 @@ import type { ByteSocket, SocketHandler } from "../net/socket.ts";
 import type { Pooled } from "../pool/options.ts";
 import { type Collected, ReplyCollector } from "../reply/collector.ts";
 import type { ReplyRelay } from "../reply/relay.ts";
+import type { RoleRisk } from "../session/track.ts";
 import type { BackendState } from "../state/backend_state.ts";
 import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
@@ -12,12 +13,14 @@ import { frame } from "../wire/frame.ts";
 import type { ErrPacket, Greeting } from "../wire/packets.ts";
 import { type LoggedIn, ServerRefused } from "./login.ts";
 import { type ServerFacts } from "./facts.ts";
-import { encodeStep, queryPayload } from "./steps.ts";
+import { encodeSteps, type OwnCommand, queryPayload } from "./steps.ts";
 
 /** Who works with a backend while it is lent. */
 export interface BackendUser {
   /** The reply to the command that was begun last. */
   readonly relay: ReplyRelay;
+  /** What it leaves behind. */
+  readonly track: { readonly role: RoleRisk; readonly schemaLost: boolean };
   /** The reply has ended, and nothing of it is being worked on any more. */
   onReplied(): void;
   /** The backend takes bytes again. */
@@ -47,6 +50,10 @@ export class Backend implements Pooled, SocketHandler {
   state: BackendState;
   /** When it was last as good as new, in ms of the pool's clock. */
   renewed: number;
+  /** Whether who used it last may have left it another role. */
+  role: RoleRisk = "no";
+  /** Why nobody may have it after who uses it now. */
+  doom: string | undefined;
   readonly #socket: ByteSocket;
   readonly #owner: BackendOwner;
   /** Query attributes were negotiated. */
@@ -87,6 +94,9 @@ export class Backend implements Pooled, SocketHandler {
 
   /** Takes it back. */
   reclaim(): void {
+    const track = this.#user?.track;
+    if (track !== undefined) this.role = track.role;
+    if (track?.schemaLost === true) this.doom ??= "schema";
     this.#user = undefined;
     this.#socket.resume();
   }
@@ -98,7 +108,9 @@ export class Backend implements Pooled, SocketHandler {
   send(steps: readonly Step[], command: Uint8Array): boolean {
     if (steps.length === 0) return this.#socket.write(command);
     const parts: Uint8Array[] = [];
-    for (const step of steps) parts.push(this.#expectStep(step, (error) => this.#down(error)));
+    for (const own of encodeSteps(steps, this.facts, this.#attributes)) {
+      parts.push(this.#expect(own, (error) => this.#down(error)));
+    }
     parts.push(command);
     return this.#socket.write(concat(parts));
   }
@@ -126,13 +138,15 @@ export class Backend implements Pooled, SocketHandler {
   async prepare(steps: readonly Step[], lenient = false): Promise<void> {
     if (steps.length === 0) return;
     const parts: Uint8Array[] = [];
-    const done = Promise.all(steps.map((step) =>
-      new Promise<void>((resolve, reject) => {
-        const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
-        parts.push(this.#expectStep(step, refused, resolve));
-        this.#pending.push(reject);
-      })
-    ));
+    const done = Promise.all(
+      encodeSteps(steps, this.facts, this.#attributes).map((own) =>
+        new Promise<void>((resolve, reject) => {
+          const refused = (error: CoreError) => lenient && error instanceof StepFailed ? resolve() : reject(error);
+          parts.push(this.#expect(own, refused, resolve));
+          this.#pending.push(reject);
+        })
+      ),
+    );
     this.#socket.write(concat(parts));
     try {
       await done;
@@ -258,17 +272,16 @@ export class Backend implements Pooled, SocketHandler {
     this.#user?.onBackendLost(error);
   }
 
-  /** Encodes a step and notes what is expected of it. */
-  #expectStep(step: Step, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
+  /** Notes what is expected of a command, and frames it. */
+  #expect(own: OwnCommand, failed: (error: CoreError) => void, done?: () => void): Uint8Array {
     if (this.#lost !== undefined) failed(this.#lost);
-    const { command, payload } = encodeStep(step, this.facts, this.#attributes);
-    this.#collector.expect(command, (reply) => {
+    this.#collector.expect(own.command, (reply) => {
       if (reply.err !== undefined) {
-        const text = `The database refused ${step.kind} in preparing a connection: ${reply.err.message}`;
+        const text = `The database refused ${own.step} in preparing a connection: ${reply.err.message}`;
         failed(new StepFailed(text, reply.err));
       } else done?.();
     });
-    return frame(0, payload);
+    return frame(0, own.payload);
   }
 }
 

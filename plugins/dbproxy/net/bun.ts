@@ -4,12 +4,18 @@
  * @module
  */
 import { Connection } from "./connection.ts";
+import { tcpPeer, unixPeer } from "./peer.ts";
 import type { ByteSocket, Place } from "./socket.ts";
 
 /** The parts of Bun's sockets used here; `@types/bun` cannot be seen by `deno check`. */
 export interface BunSocket {
   data: BunConnection;
   readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** -1 when it is closed. */
+  readonly fd: number;
   /** Returns how many bytes the system took, or -1. */
   write(bytes: Uint8Array): number;
   shutdown(): void;
@@ -51,6 +57,12 @@ export class BunConnection extends Connection {
 
   get remoteAddress(): string {
     return this.#address ??= this.secure ? "" : this.#socket?.remoteAddress ?? "";
+  }
+
+  protected override findPeer(candidates: Iterable<number>): number | undefined {
+    const socket = this.#socket;
+    if (socket === undefined) return undefined;
+    return this.secure ? unixPeer(socket.fd) : tcpPeer(socket, candidates);
   }
 
   /** Called once, when the socket is open. */

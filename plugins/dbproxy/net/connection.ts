@@ -1,3 +1,4 @@
+import { concat } from "../wire/concat.ts";
 import type { ByteSocket, SocketHandler } from "./socket.ts";
 
 /** Bytes waiting at which `write` returns false. */
@@ -23,6 +24,7 @@ export abstract class Connection implements ByteSocket {
   abstract readonly encrypted: boolean;
   abstract readonly secure: boolean;
 
+  #peer: number | undefined;
   #handler: SocketHandler = nobody;
   /** Chunks that came before the first handler, and those behind them; undefined when a chunk may go straight on. */
   #early: Uint8Array[] | undefined = [];
@@ -41,6 +43,15 @@ export abstract class Connection implements ByteSocket {
   #flushing = false;
   #ending = false;
   #wantsDrain = false;
+
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#peer ??= this.findPeer(candidates);
+  }
+
+  /** As `peerPid`; what it finds is kept. */
+  protected findPeer(_candidates: Iterable<number>): number | undefined {
+    return undefined;
+  }
 
   get handler(): SocketHandler {
     return this.#handler;
@@ -100,7 +111,7 @@ export abstract class Connection implements ByteSocket {
     if (rest.length === 0) this.send(first);
     else {
       this.#rest = [];
-      if (length <= joinLimit) this.send(join([first, ...rest], length));
+      if (length <= joinLimit) this.send(concat([first, ...rest], length));
       else {
         this.send(first);
         for (const chunk of rest) this.send(chunk);
@@ -214,14 +225,4 @@ export abstract class Connection implements ByteSocket {
   protected abstract abort(): void;
   protected abstract stopReading(): void;
   protected abstract startReading(): void;
-}
-
-function join(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }

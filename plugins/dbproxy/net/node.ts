@@ -1,5 +1,6 @@
 import { createServer, type NetConnectOpts, type Server, Socket } from "node:net";
 import { Connection } from "./connection.ts";
+import { tcpPeer, unixPeer } from "./peer.ts";
 import type { ByteSocket, Place } from "./socket.ts";
 
 /** A connection on a socket of node:net or node:tls. */
@@ -22,6 +23,12 @@ export class NodeConnection extends Connection {
     socket.on("end", () => this.peerEnded());
     socket.on("error", (error: Error) => this.closed(error));
     socket.on("close", () => this.closed(undefined));
+  }
+
+  protected override findPeer(candidates: Iterable<number>): number | undefined {
+    // No public property has the descriptor.
+    const { _handle: handle } = this.socket as unknown as { readonly _handle?: { readonly fd?: number } | null };
+    return this.secure ? unixPeer(handle?.fd) : tcpPeer(this.socket, candidates);
   }
 
   protected queued(): number {

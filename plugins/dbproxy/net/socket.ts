@@ -9,6 +9,11 @@ export interface ByteSocket {
   readonly encrypted: boolean;
   /** TLS, a unix socket, or a connection within one process: a secret may be sent as it is. */
   readonly secure: boolean;
+  /**
+   * The process of this machine at the other end, when it can be told; over TCP only if it is one of `candidates`. It may
+   * take milliseconds, and never throws.
+   */
+  peerPid?(candidates: Iterable<number>): number | undefined;
   /** Whoever listens now; may be replaced at any time, for instance when the handshake is done. */
   handler: SocketHandler;
   /** Queues bytes; false when so much waits that the writer should pause until `onDrain`. The bytes must not change any more. */

@@ -13,7 +13,7 @@ import { NodeConnection } from "./node.ts";
 import type { ByteSocket } from "./socket.ts";
 import { SocketStream } from "./stream.ts";
 
-/** As MySQL's clients name them. */
+/** How much TLS: none, if the server has it, always, from a signed certificate, from one of its name; as clients call it. */
 export type TlsMode = "disabled" | "preferred" | "required" | "verify_ca" | "verify_identity";
 
 export interface TlsClientOptions {
@@ -146,11 +146,17 @@ function signedBy(ca: string, der: Uint8Array | undefined): boolean {
 /** Bun's TLS hands on what it has encrypted whether the stream below takes more or not: what waits there counts too. */
 class TlsConnection extends NodeConnection {
   readonly #stream: SocketStream;
+  readonly #below: ByteSocket;
 
-  constructor(tls: TLSSocket, stream: SocketStream, address: string) {
-    super(tls, { encrypted: true, secure: true, address });
+  constructor(tls: TLSSocket, stream: SocketStream, below: ByteSocket) {
+    super(tls, { encrypted: true, secure: true, address: below.remoteAddress });
+    this.#below = below;
     this.#stream = stream;
     stream.onGone = () => this.drained();
+  }
+
+  protected override findPeer(candidates: Iterable<number>): number | undefined {
+    return this.#below.peerPid?.(candidates);
   }
 
   protected override queued(): number {
@@ -167,7 +173,6 @@ function secured(
   timeoutMs: number,
   check: () => Error | undefined,
 ): Promise<ByteSocket> {
-  const { remoteAddress: address } = socket;
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown) => {
       settle();
@@ -183,7 +188,7 @@ function secured(
       const refusal = check();
       if (refusal !== undefined) return fail(refusal);
       settle();
-      resolve(new TlsConnection(tls, stream, address));
+      resolve(new TlsConnection(tls, stream, socket));
     };
     const settle = () => {
       clearTimeout(timer);

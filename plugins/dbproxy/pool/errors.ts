@@ -32,12 +32,13 @@ export function dialError(cause: unknown): CoreError {
 
 /** What the server itself says no with, and may not say the next time. */
 const busyCodes: ReadonlySet<string> = new Set(["DB_REFUSED"]);
-const finalCodes: ReadonlySet<string> = new Set(["DB_ACCESS_DENIED", "DB_AUTH_UNSUPPORTED"]);
+/** What the server will say again, and what the proxy itself does not do for this want: nothing is wrong with the others. */
+const finalCodes: ReadonlySet<string> = new Set(["DB_ACCESS_DENIED", "DB_AUTH_UNSUPPORTED", "DB_CHARSET"]);
 
 /** Tells failures by `final: true` on the error, and by its code. */
 export function classify(error: unknown): DialFailure {
   const { code, final } = Object(error) as { readonly code?: string; readonly final?: boolean };
-  if (final === true || (code !== undefined && finalCodes.has(code))) return "final";
+  if (final === true || (code !== undefined && (finalCodes.has(code) || code.startsWith("DB_STATE_")))) return "final";
   return code !== undefined && busyCodes.has(code) ? "busy" : "unreachable";
 }
 

@@ -18,7 +18,7 @@ export interface Pooled {
 
 /** Someone who wants a backend. Exactly one of the callbacks is called, once, unless the checkout is cancelled. Neither may throw. */
 export interface CheckoutWaiter<B> {
-  /** Latest moment, in ms on the pool's clock; the pool's own timeout when absent or later. */
+  /** Latest moment, in ms on the pool's clock; the pool's own timeouts when absent or later. */
   readonly deadline?: number;
   /** The backend is this waiter's, until it gives it to `release` or `discard`. Called within `checkout` when one is free. */
   onBackend(backend: B, waitedMs: number): void;
@@ -62,19 +62,24 @@ export interface PoolOptions<B extends Pooled, W> {
   close(backend: B, reason: string): void;
   /** How well a backend of the right kind suits: 0 is best, `Infinity` is never. Of equals, the last used is taken. */
   score(backend: B, want: W): number;
+  /** The backend that a want should have before any other, if it suits and is idle. */
+  promised?(want: W): B | undefined;
   kindOf(want: W): string;
   readonly maxConnections: number;
   /** Kept open, in the kind of `warm` or of the last want seen; 0 when absent. */
   readonly minConnections?: number;
   /** What backends that nobody has asked for yet are opened for. */
   readonly warm?: W;
-  /** 300 s when absent. */
+  /** 300 s when absent; `Infinity` for never. */
   readonly idleTimeoutMs?: number;
-  /** 30 min when absent; each backend lives a random 90 to 100 % of it. */
+  /** 30 min when absent, `Infinity` for ever; each backend lives a random 90 to 100 % of it. */
   readonly maxLifetimeMs?: number;
   /** 5 s when absent. */
   readonly connectTimeoutMs?: number;
-  /** 5 s when absent. */
+  /**
+   * Longest wait for a permit; 5 s when absent, 0 lets nobody stand in line. Whoever has his permit has at least the connect
+   * timeout from then on.
+   */
   readonly poolTimeoutMs?: number;
   /** Idle time from which a backend is checked before it is lent; 500 when absent. */
   readonly checkAfterMs?: number;

@@ -181,6 +181,9 @@ export class Pool<B extends Pooled, W> {
     const slot = seeking.size === 0 ? this.#supply.fresh(request.kind, request.want, now) : undefined;
     if (slot === undefined) {
       request.state = "seeking";
+      // The pool's timeout is for the line. Whoever has his permit may be kept by a connection that is opened or checked.
+      const time = Math.max(request.deadline, now + this.#settings.connectTimeoutMs);
+      request.seekUntil = Math.min(request.who.deadline ?? Infinity, time);
       this.#supply.seek(request);
     } else {
       this.#supply.slots.become(slot, "lent");

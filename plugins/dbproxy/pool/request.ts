@@ -17,7 +17,10 @@ export class Request<B, W> implements Waiter, Checkout {
   readonly want: W;
   readonly who: CheckoutWaiter<B>;
   readonly startedAt: number;
+  /** Of the line at the gate; a connection that fails from then on is not tried again for it. */
   readonly deadline: number;
+  /** When it gives up seeking. */
+  seekUntil: number = Infinity;
   state: RequestState = "queued";
   readonly #owner: RequestOwner<B, W>;
 

@@ -50,8 +50,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
   readonly #steps = new Steps();
   readonly #care: Care<B, W>;
   readonly #warmth: Warmth<W>;
-  /** The last dial that failed: what a probe is made for. */
-  #failed: Dial<B, W> | undefined;
   #stopping = false;
   #tending = false;
   #again = false;
@@ -73,12 +71,12 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
 
   /** The idle backend that suits best, of those that were used so lately that they need no check. */
   fresh(kind: string, want: W, now: number): Slot<B> | undefined {
-    return this.slots.best(kind, want, now, now - this.#settings.checkAfterMs, this.#options.score);
+    return this.#suiting(kind, want, now, now - this.#settings.checkAfterMs);
   }
 
   seek(request: Request<B, W>): void {
     this.seeking.add(request);
-    this.#alarm.by(request.deadline);
+    this.#alarm.by(request.seekUntil);
     this.#warmth.saw(request.want);
     this.tend();
   }
@@ -150,10 +148,13 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
 
   dialFailed(dial: Dial<B, W>, error: CoreError, failure: DialFailure): void {
     this.#events.dialFailed?.(error, failure);
-    this.#failed = dial;
     this.#tellBreaker();
     if (dial.purpose === "warm" && failure !== "unreachable") this.#warmth.refused(this.#clock.now());
     if (failure === "final" && dial.request !== undefined) this.refuse(dial.request, error);
+    const now = this.#clock.now();
+    for (const request of [...this.seeking]) {
+      if (failure !== "final" && request.deadline <= now) this.refuse(request, error);
+    }
     this.tend();
   }
 
@@ -208,9 +209,19 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     return slot !== undefined;
   }
 
+  /** The idle backend that suits best, of those used later than `after`: what was promised, found without a search, or the best. */
+  #suiting(kind: string, want: W, now: number, after: number): Slot<B> | undefined {
+    const { score, promised } = this.#options;
+    const backend = promised?.(want);
+    const slot = backend === undefined ? undefined : this.slots.get(backend);
+    const usable = slot?.state === "idle" && slot.idleSince > after && slot.expiresAt > now;
+    if (usable && slot.backend.kind === kind && score(slot.backend, want) < Infinity) return slot;
+    return this.slots.best(kind, want, now, after, score);
+  }
+
   /** Begins to check an idle backend that would suit. */
   #checkIdle(request: Request<B, W>): boolean {
-    const slot = this.slots.best(request.kind, request.want, this.#clock.now(), -Infinity, this.#options.score);
+    const slot = this.#suiting(request.kind, request.want, this.#clock.now(), -Infinity);
     if (slot !== undefined) this.#care.check(slot);
     return slot !== undefined;
   }
@@ -276,9 +287,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
    */
   #probe(): void {
     const { probeAt } = this.pacer;
-    if (this.#stopping || this.#failed === undefined) return;
+    const { want } = this.#warmth;
+    if (this.#stopping || want === undefined) return;
     if (probeAt > this.#clock.now()) return this.#alarm.by(probeAt);
-    this.dials.start("probe", this.#failed.kind, this.#failed.want);
+    // Not for what failed, which may be something that no server has.
+    this.dials.start("probe", this.#options.kindOf(want), want);
   }
 
   #lend(slot: Slot<B>, request: Request<B, W>, now: number): void {
@@ -323,7 +336,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     const now = this.#clock.now();
     this.#steps.expire(now);
     for (const request of this.seeking) {
-      if (request.deadline > now) this.#alarm.by(request.deadline);
+      if (request.seekUntil > now) this.#alarm.by(request.seekUntil);
       else this.refuse(request, this.pacer.lastError ?? poolTimeout(this.#settings.max, now - request.startedAt));
     }
     for (const slot of [...this.slots.idle]) {

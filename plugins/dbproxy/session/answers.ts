@@ -7,11 +7,11 @@ import { CAP } from "../wire/capabilities.ts";
 const cachedOk = new Map<number, Uint8Array>();
 
 /** An OK without news, ready to send as the answer to a command. */
-export function plainOk(status: number, capabilities: number): Uint8Array {
-  const key = status * 2 + ((capabilities & CAP.SESSION_TRACK) === 0 ? 0 : 1);
+export function plainOk(status: number, capabilities: number, warnings = 0): Uint8Array {
+  const key = (warnings * 0x10000 + status) * 2 + ((capabilities & CAP.SESSION_TRACK) === 0 ? 0 : 1);
   let bytes = cachedOk.get(key);
   if (bytes === undefined) {
-    const ok = { affectedRows: 0, insertId: 0, status, warnings: 0, info: "", trackers: undefined };
+    const ok = { affectedRows: 0, insertId: 0, status, warnings, info: "", trackers: undefined };
     bytes = frame(1, encodeOk(ok, capabilities));
     if (cachedOk.size < 256) cachedOk.set(key, bytes);
   }

@@ -30,10 +30,7 @@ const able = CAP.CLIENT_MYSQL | CAP.FOUND_ROWS | CAP.LONG_FLAG | CAP.CONNECT_WIT
   CAP.LOCAL_FILES | CAP.IGNORE_SPACE | CAP.PROTOCOL_41 | CAP.INTERACTIVE | CAP.IGNORE_SIGPIPE | CAP.TRANSACTIONS |
   CAP.SECURE_CONNECTION | CAP.MULTI_STATEMENTS | CAP.MULTI_RESULTS | CAP.PS_MULTI_RESULTS | CAP.PLUGIN_AUTH |
   CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.CAN_HANDLE_EXPIRED_PASSWORDS | CAP.SESSION_TRACK |
-  CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES;
-
-/** What a server offers whether its own backend does or not. */
-const own = CAP.COMPRESS | (zstdSupported ? CAP.ZSTD_COMPRESSION : 0);
+  CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES | CAP.COMPRESS | (zstdSupported ? CAP.ZSTD_COMPRESSION : 0);
 
 /** Who may come in, and how. Times in ms. */
 export interface FrontOptions {
@@ -155,7 +152,7 @@ function greetingFor(facts: ServerFacts, threadId: number, tls: boolean): Greeti
     ...greeting,
     threadId,
     nonce: newNonce(),
-    capabilities: (greeting.capabilities & able) | own | (tls ? CAP.SSL : 0),
+    capabilities: (greeting.capabilities & able) | (tls ? CAP.SSL : 0),
     extended: 0,
     status: greeting.status & ~STATUS.SESSION_STATE_CHANGED,
     plugin: greeting.plugin === "mysql_native_password" ? greeting.plugin : "caching_sha2_password",

@@ -47,6 +47,13 @@ export interface Executed {
   readonly error: number;
 }
 
+/** Who had a command executed. */
+export interface Client {
+  readonly user: string;
+  /** As {@linkcode ByteSocket}'s: not for every command. */
+  peerPid(candidates: Iterable<number>): number | undefined;
+}
+
 /** What sessions share, and what they need of whoever keeps the connections. */
 export interface SessionHost {
   readonly facts: ServerFacts;
@@ -76,7 +83,7 @@ export interface SessionHost {
   kill(backendId: number, query: boolean): Promise<void>;
   /** Databases, views, accounts or global settings may have changed. */
   catalogueChanges(): void;
-  executed(session: { readonly user: string }, what: Executed): void;
+  executed(session: Client, what: Executed): void;
   /** An answer given without the server. */
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;

@@ -21,6 +21,8 @@ export function kill(
   if (victim === undefined) return false;
   const { backendId } = victim;
   if (backendId !== undefined && (victim === by || by.dedicated)) {
+    // Nobody waits for the victim's end before the server has read this.
+    if (victim !== by) victim.backend!.doom ??= "killed";
     by.instead(`KILL ${target.query ? "QUERY " : ""}${backendId}`);
   } else if (victim.user !== by.user && !victim.dedicated) by.answer(errorAnswer(notOwner(target.id)));
   else if (backendId === undefined) killIdle(by, victim, target.query, host.facts.server);

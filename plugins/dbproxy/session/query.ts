@@ -1,4 +1,5 @@
 import type { Analyser } from "../sql/analyser.ts";
+import { headChangesCatalogue } from "../sql/head.ts";
 import type { SqlMode, Statement } from "../sql/statement.ts";
 import { CAP } from "../wire/capabilities.ts";
 
@@ -7,11 +8,11 @@ const longest = 65_536;
 
 /** A COM_QUERY as the proxy sees it. */
 export interface Query {
-  /** The text as it came; the beginning of a long one. */
-  readonly sql: Uint8Array;
+  /** The text as it came; the beginning of a long one. Undefined where it stands behind query attributes, which are values. */
+  readonly sql: Uint8Array | undefined;
   readonly statement: Statement;
-  /** The text of a short statement, as a key; empty for others. */
-  readonly text: string;
+  /** The text of a short statement of settings, as a key; undefined for others. */
+  readonly text: string | undefined;
 }
 
 const unread: Statement = {
@@ -38,24 +39,27 @@ export function queryOf(
   whole: boolean,
   capabilities: number,
   analyser: Analyser,
-  mode: SqlMode,
+  { mode, multiStatements }: { readonly mode: SqlMode; readonly multiStatements: boolean },
 ): Query {
   let at = 5;
   if ((capabilities & CAP.QUERY_ATTRIBUTES) !== 0) {
     // Without attributes: no parameters, one set of them.
-    if (frames[5] !== 0 || frames[6] !== 1) return { sql: frames.subarray(5), statement: unread, text: "" };
+    if (frames[5] !== 0 || frames[6] !== 1) return { sql: undefined, statement: unread, text: undefined };
     at = 7;
   }
   const sql = frames.subarray(at);
-  if (!whole || sql.byteLength > longest) return { sql, statement: unread, text: "" };
+  if (!whole || sql.byteLength > longest) {
+    const changesCatalogue = headChangesCatalogue(sql, mode, multiStatements);
+    return { sql, statement: { ...unread, changesCatalogue }, text: undefined };
+  }
   const statement = analyser.analyse(sql, mode);
   const keyed = statement.kind === "set" || statement.readsVariables !== undefined;
-  return { sql, statement, text: keyed ? asciiText(sql) : "" };
+  return { sql, statement, text: keyed ? asciiText(sql) : undefined };
 }
 
-/** A short text as a string; empty when it is long, or means something else in another charset. */
-function asciiText(sql: Uint8Array): string {
-  if (sql.byteLength > longestKey) return "";
-  for (let i = 0; i < sql.byteLength; i++) if (sql[i]! > 0x7f) return "";
+/** A short text as a string; undefined when it is long, or means something else in another charset. */
+function asciiText(sql: Uint8Array): string | undefined {
+  if (sql.byteLength > longestKey) return undefined;
+  for (let i = 0; i < sql.byteLength; i++) if (sql[i]! > 0x7f) return undefined;
   return decoder.decode(sql);
 }

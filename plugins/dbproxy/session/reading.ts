@@ -18,9 +18,9 @@ export class Reading {
     if (this.#length <= longest) this.#parts.push(bytes.slice());
   }
 
-  /** The whole reply, or nothing when it was too long. */
-  get bytes(): Uint8Array {
-    if (this.#length > longest) return new Uint8Array(0);
+  /** The whole reply; undefined when there was none, or it was too long to keep. */
+  get bytes(): Uint8Array | undefined {
+    if (this.#length === 0 || this.#length > longest) return undefined;
     const out = new Uint8Array(this.#length);
     let at = 0;
     for (const part of this.#parts) {

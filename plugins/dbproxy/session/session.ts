@@ -18,14 +18,18 @@ import { type SessionHost, type Want, wantOf, withPromised } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
+import { Renumber } from "./renumber.ts";
 import { kill } from "./kill.ts";
-import type { Track } from "./track.ts";
+import { Track } from "./track.ts";
 import { unknownCommand } from "../wire/errors.ts";
 
 /** With more than this many bytes waiting on one side, the other is no longer read. */
 const high = 262_144;
 /** How long (ms) a query of a client that has left may take to end once it is killed. */
 const lastWords = 2000;
+
+/** What a server reports when nobody has told it otherwise: variables and the schema. The rest was switched on by the proxy. */
+const usualTrackers: ReadonlySet<number> = new Set([0, 1]);
 
 /** Commands that begin a copy of the server, or a stream without an end. */
 const refusedCommands: ReadonlySet<number> = new Set([
@@ -86,6 +90,12 @@ export class Session implements SocketHandler, BackendUser {
   #reading: Reading | undefined;
   readonly #prepared = new PreparedTexts();
   #statementId = 0;
+  /** What COM_SET_OPTION asks for: multi-statements or not. */
+  #option = false;
+  /** A prepared statement may change databases, views, accounts. */
+  #preparedChanges = false;
+  /** Fails whoever reads a dialogue. */
+  #unheard: ((error: CoreError) => void) | undefined;
   /** Something of this session's own has run on its backend. */
   #ran = false;
   /** The command whose backend is awaited. */
@@ -105,6 +115,7 @@ export class Session implements SocketHandler, BackendUser {
     const client = {
       deprecateEof: (capabilities & CAP.DEPRECATE_EOF) !== 0,
       sessionTrack: (capabilities & CAP.SESSION_TRACK) !== 0,
+      trackers: usualTrackers,
     };
     this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
       onOk: (ok) => this.#onOk(ok),
@@ -120,10 +131,11 @@ export class Session implements SocketHandler, BackendUser {
       onProblem: (error) => this.#fail(errorFor(error)),
     });
     this.#promised = options.promised;
-    this.#backend = options.backend;
-    this.#backend?.lend(this);
     host.sessions.add(this);
     this.#socket.handler = this;
+    // The backend may have died since: the session ends then, so all else must be there.
+    this.#backend = options.backend;
+    this.#backend?.lend(this);
   }
 
   /** The server's id of the connection it holds. */
@@ -143,7 +155,13 @@ export class Session implements SocketHandler, BackendUser {
   // The client.
 
   onData(chunk: Uint8Array): void {
-    this.reader.push(chunk);
+    try {
+      this.reader.push(chunk);
+    } catch (cause) {
+      // Whatever a client sends ends its own session at most.
+      this.#host.problem(cause instanceof CoreError ? cause : new CoreError("DB_SESSION", String(cause), { cause }));
+      return this.close();
+    }
     if (this.reader.held > high) this.#socket.pause();
   }
 
@@ -160,14 +178,18 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#gone) return;
     this.#gone = true;
     this.#host.sessions.delete(this);
+    // Who it was can be told of an open connection only, and what runs ends later.
+    if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
+    this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
     this.#checkout?.cancel();
     this.#checkout = undefined;
     if (this.#promised !== undefined && this.#promised !== this.#backend) this.#host.promises.end(this.#promised);
     const backend = this.#backend;
     if (backend === undefined) return;
     if (this.#command < 0) return this.#giveBack();
-    if (!this.#whole) return this.#drop("client_left");
+    // A command that came in part, and a dialogue, cannot be ended by a kill.
+    if (!this.#whole || this.#command === COM.CHANGE_USER) return this.#drop("client_left");
     void this.#abandon(backend);
   }
 
@@ -220,7 +242,10 @@ export class Session implements SocketHandler, BackendUser {
 
   /** The last words to a client. */
   #fail(packet: ErrPacket): void {
-    if (!this.#gone) this.#socket.write(errorAnswer(packet, this.#command < 0 ? 1 : this.relay.nextSeq));
+    const replying = this.#command >= 0 && (this.relay.active || this.#replied);
+    // In the middle of a row, or of a dialogue, an error would be taken for a part of it.
+    const may = this.#command !== COM.CHANGE_USER && (!replying || this.relay.whole);
+    if (!this.#gone && may) this.#socket.write(errorAnswer(packet, replying ? this.relay.nextSeq : 1));
     this.close();
   }
 
@@ -240,6 +265,8 @@ export class Session implements SocketHandler, BackendUser {
     this.#whole = whole;
     this.#replied = false;
     this.#error = 0;
+    this.#query = undefined;
+    this.#reading = undefined;
     const { track } = this;
     switch (command) {
       case COM.QUIT:
@@ -255,12 +282,14 @@ export class Session implements SocketHandler, BackendUser {
         const name = text(frames.subarray(5));
         if (!whole || !this.#mayUse(name)) break;
         track.schema = name;
+        track.warned = undefined;
         this.#host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       }
       case COM.SET_OPTION: {
         const option = frames[5];
         if (frames.byteLength !== 7 || option === undefined || option > 1 || frames[6] !== 0) break;
+        this.#option = option === 0;
         if (this.#backend === undefined) {
           track.multiStatements = option === 0;
           return this.answer(plainEof(track.status, this.capabilities));
@@ -274,6 +303,8 @@ export class Session implements SocketHandler, BackendUser {
       case COM.STMT_PREPARE:
         track.soil("prepare");
         this.#prepared.preparing(frames.subarray(5));
+        this.#preparedChanges ||= !whole ||
+          this.#host.analyser.analyse(frames.subarray(5), track.mode).changesCatalogue;
         break;
       case COM.STMT_EXECUTE:
       case COM.STMT_FETCH:
@@ -284,6 +315,11 @@ export class Session implements SocketHandler, BackendUser {
         break;
       case COM.STATISTICS:
       case COM.FIELD_LIST:
+        break;
+      case COM.RESET_CONNECTION:
+        // A reset on MariaDB gives the charset of the handshake: the client's, which the backend's may not be.
+        if (this.#host.facts.server === "mariadb" && this.#backend !== undefined) return this.#reset(this.#backend);
+        track.soil("admin");
         break;
       case COM.CHANGE_USER:
         if (!whole) return this.#fail(unknownCommand());
@@ -307,33 +343,35 @@ export class Session implements SocketHandler, BackendUser {
   #onQuery(frames: Uint8Array, whole: boolean): void {
     const { track } = this;
     const host = this.#host;
-    const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track.mode);
+    const query = this.#query = queryOf(frames, whole, this.capabilities, host.analyser, track);
     const { statement } = query;
     if (statement.changesCatalogue) host.catalogueChanges();
     if (statement.kind === "kill" && statement.kill !== undefined && kill(this, host, statement.kill)) return;
     const free = this.#backend === undefined && !this.#tracks && host.graph !== undefined;
     switch (statement.kind) {
       case "set": {
-        const known = free ? host.graph?.follow(track.settings, query.text) : undefined;
+        const known = free && query.text !== undefined ? host.graph?.follow(track.settings, query.text) : undefined;
         if (known === undefined) break;
-        track.adopt(known.to, known.status);
+        track.adopt(known, query.text!);
         host.answered("set");
-        return this.answer(plainOk(known.status, this.capabilities));
+        return this.answer(plainOk(known.status, this.capabilities, known.warnings));
       }
       case "use":
         if (statement.schema === undefined || !this.#mayUse(statement.schema)) break;
         track.schema = statement.schema;
+        track.warned = undefined;
         host.answered("use");
         return this.answer(plainOk(track.status, this.capabilities));
       case "select": {
         if (host.mayRunMore(statement.tables)) track.soil("function");
         const names = statement.readsVariables;
-        if (names === undefined || this.#tracks || track.dirty !== undefined) break;
+        if (names === undefined || query.text === undefined || this.#tracks || track.dirty !== undefined) break;
         // Others change behind the session's back (read_only, for one).
         if (!names.every((name) => host.facts.reported.has(name))) break;
         const key = `${this.relayKey}${query.text}`;
         const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
         if (bytes !== undefined) {
+          track.warned = undefined;
           host.answered("read");
           return this.answer(bytes);
         }
@@ -348,6 +386,23 @@ export class Session implements SocketHandler, BackendUser {
     this.#forward(frames, statement);
   }
 
+  /** The client wants its session to begin anew. */
+  #reset(backend: Backend): void {
+    const { settings, schema, multiStatements } = this.track;
+    const { root } = settings;
+    this.#prepared.clear();
+    this.#started = this.#host.now();
+    backend.prepare([{ kind: "reset" }, { kind: "names", charset: root.charset }, { kind: "trackers" }]).then(
+      () => {
+        if (this.#backend !== backend) return;
+        this.track = new Track(this.#host.facts, root, schema, multiStatements);
+        this.track.soil("admin");
+        this.answer(plainOk(this.track.status, this.capabilities));
+      },
+      (error) => this.onBackendLost(error),
+    );
+  }
+
   /** Distinguishes the encodings a reply can have. */
   get relayKey(): string {
     return (this.capabilities & CAP.DEPRECATE_EOF) === 0 ? "c" : "d";
@@ -360,8 +415,7 @@ export class Session implements SocketHandler, BackendUser {
 
   /** Whether a schema can be named without asking the server. */
   #mayUse(name: string): boolean {
-    return this.#backend === undefined && this.track.schema !== undefined && !this.#tracks &&
-      this.#host.schemas.known(name);
+    return this.#backend === undefined && !this.#tracks && this.#host.schemas.known(name);
   }
 
   #forward(frames: Uint8Array, statement: Statement | undefined): void {
@@ -393,7 +447,10 @@ export class Session implements SocketHandler, BackendUser {
 
   #bind(backend: Backend, want: Want): void | Promise<void> {
     this.#backend = backend;
-    const steps = plan(backend.state, want);
+    const { warned } = this.track;
+    const steps = want.fresh && warned !== undefined
+      ? [...plan(backend.state, want), { kind: "query", text: warned } as const]
+      : plan(backend.state, want);
     backend.lend(this);
     // Only what cannot fail goes out in one write with the command: in another schema it would do harm.
     if (!steps.some((step) => step.kind === "schema")) return this.#sendWaiting(backend, steps);
@@ -433,7 +490,14 @@ export class Session implements SocketHandler, BackendUser {
   }
 
   #onInfile(): void {
+    if ((this.capabilities & CAP.LOCAL_FILES) === 0) {
+      // The client was not asked: it may send no file.
+      this.#backend?.write(frame(this.relay.backendSeq, new Uint8Array(0)));
+      return this.relay.infileSent();
+    }
+    const renumber = this.relay.shift === 0 ? undefined : new Renumber(this.relay.shift);
     this.reader.infile((frames, last) => {
+      renumber?.pass(frames);
       if (this.#backend?.write(frames) === false) this.reader.hold();
       if (last) this.relay.infileSent();
     });
@@ -475,7 +539,10 @@ export class Session implements SocketHandler, BackendUser {
   #onOk(ok: OkPacket): void {
     const query = this.#query;
     this.track.ok(ok, query?.statement, query?.text, this.#host.graph);
-    if (this.#command === COM.SET_OPTION || ok.warnings > 0) this.#reading = undefined;
+    if (ok.warnings === 0) return;
+    // A SELECT without tables leaves the warnings of the one before it.
+    this.#reading = undefined;
+    this.track.soil("show");
   }
 
   #onErr(err: ErrPacket): void {
@@ -486,6 +553,8 @@ export class Session implements SocketHandler, BackendUser {
 
   /** The reply has been relayed whole. */
   onReplied(): void {
+    // It broke off: that has been told already.
+    if (this.#backend === undefined) return;
     this.#replied = true;
     // A server may answer a command before it has read it whole.
     if (this.#whole) this.#done();
@@ -496,10 +565,13 @@ export class Session implements SocketHandler, BackendUser {
     const { track } = this;
     const reading = this.#reading;
     this.#reading = undefined;
-    if (reading !== undefined && track.dirty === undefined) {
-      this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reading.bytes);
+    const reply = reading?.bytes;
+    if (reading !== undefined && reply !== undefined && track.dirty === undefined) {
+      this.#host.graph?.learnReading(track.settings, reading.key, reading.names, reply);
     }
-    if (query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
+    if (this.#command === COM.SET_OPTION && this.#error === 0) track.multiStatements = this.#option;
+    const executes = this.#command === COM.STMT_EXECUTE && this.#preparedChanges;
+    if (executes || query?.statement.changesCatalogue === true) this.#host.catalogueChanges();
     this.#host.executed(this, {
       command: this.#command,
       sql: query?.sql ?? this.#prepared.sqlOf(this.#command, this.#statementId),
@@ -538,6 +610,7 @@ export class Session implements SocketHandler, BackendUser {
       multiStatements: track.multiStatements,
       used: this.#ran || backend.state.used,
     };
+    if (track.schema !== undefined) this.#host.schemas.remember(track.schema);
     if (track.dirty !== undefined) this.#host.pinned(track.dirty);
     this.#host.release(backend);
   }
@@ -555,6 +628,7 @@ export class Session implements SocketHandler, BackendUser {
   /** Takes the backend that was needed to check its new schema, if any. */
   adopt(backend: Backend | undefined): void {
     if (backend === undefined) return;
+    if (this.#gone) return this.#host.discard(backend, "client_left");
     this.#backend = backend;
     backend.lend(this);
   }
@@ -584,6 +658,7 @@ export class Session implements SocketHandler, BackendUser {
     this.track = track;
     this.#ran = false;
     this.#prepared.clear();
+    this.#preparedChanges = false;
   }
 
   /** The dialogue is over. */
@@ -602,14 +677,26 @@ export class Session implements SocketHandler, BackendUser {
     return this.#socket.remoteAddress === "" ? "localhost" : this.#socket.remoteAddress;
   }
 
-  /** The next packet of a dialogue, which is no command. */
+  /** The process the client is, when it can be told; see {@linkcode ByteSocket}. */
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#socket.peerPid?.(candidates);
+  }
+
+  /**
+   * The next packet of a dialogue, which is no command.
+   *
+   * @throws CoreError `DB_CLOSED` when the client leaves
+   */
   packet(): Promise<{ readonly payload: Uint8Array; readonly seq: number }> {
-    return new Promise((resolve) =>
+    return new Promise((resolve, reject) => {
+      if (this.#gone) return reject(new CoreError("DB_CLOSED", "The client has left"));
+      this.#unheard = reject;
       this.reader.takePackets((payload, seq) => {
+        this.#unheard = undefined;
         resolve({ payload: payload.slice(), seq });
         return false;
-      })
-    );
+      });
+    });
   }
 
   /** Writes packets that are no reply: a dialogue. */

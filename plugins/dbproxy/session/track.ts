@@ -1,6 +1,6 @@
 import type { ServerFacts } from "../backend/facts.ts";
 import type { Residue, SqlMode, Statement } from "../sql/statement.ts";
-import type { SettingsGraph } from "../state/graph.ts";
+import type { SettingsGraph, Transition } from "../state/graph.ts";
 import type { Settings } from "../state/settings.ts";
 import type { OkPacket, Trackers } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
@@ -8,6 +8,18 @@ import { decodeTrackers } from "../wire/trackers.ts";
 
 /** Charsets whose second bytes can look like a quote or a backslash: texts in them are not read. */
 const unsafeCharsets: ReadonlySet<string> = new Set(["big5", "cp932", "gb18030", "gbk", "sjis"]);
+
+/** Whether a session may have another role than it began with. No reset takes a role back. */
+export type RoleRisk = "no" | "maybe" | "yes";
+
+/** What may have switched the role without a trace: MySQL tells of no switch, and no server of one in a routine. */
+const roleRisks: Readonly<Partial<Record<Residue, RoleRisk>>> = {
+  role: "yes",
+  call: "maybe",
+  prepare: "maybe",
+  function: "maybe",
+  opaque: "maybe",
+};
 
 /** What the proxy knows of one session's state, from what the server has said about it. */
 export class Track {
@@ -17,8 +29,14 @@ export class Track {
   multiStatements: boolean;
   /** Status flags of the last OK. */
   status: number;
+  /** The last text, when the proxy has answered it with warnings: whoever wants to read them needs it run again. */
+  warned: string | undefined;
   /** Why the session may have left something behind that only a reset removes; undefined while it is proven to be clean. */
   dirty: Residue | undefined;
+  /** By anything it has done, whatever made it dirty first. */
+  role: RoleRisk = "no";
+  /** Its default schema was dropped under it: which it has now is not known. */
+  schemaLost = false;
   readonly #facts: ServerFacts;
   #sqlMode: string;
   #charset: string;
@@ -48,9 +66,10 @@ export class Track {
   }
 
   /** Takes over settings that the proxy has answered by itself. */
-  adopt(settings: Settings, status: number): void {
+  adopt({ to: settings, status, warnings }: Transition, text: string): void {
     this.settings = settings;
     this.status = status;
+    this.warned = warnings === 0 ? undefined : text;
     const mode = settings.values.get("sql_mode"), charset = settings.values.get("character_set_client");
     if (mode !== undefined) this.#sqlMode = mode;
     if (charset !== undefined) this.#charset = charset;
@@ -59,6 +78,7 @@ export class Track {
 
   soil(residue: Residue): void {
     this.dirty ??= residue;
+    if (this.role !== "yes") this.role = roleRisks[residue] ?? this.role;
   }
 
   /** An OK, or the end of a result set, came for `statement` (undefined for what is no text of SQL). */
@@ -66,6 +86,8 @@ export class Track {
     if ((ok.status ^ this.status) & STATUS.NO_BACKSLASH_ESCAPES) this.#mode = undefined;
     this.status = ok.status & ~(STATUS.SESSION_STATE_CHANGED | STATUS.MORE_RESULTS);
     if ((ok.status & STATUS.IN_TRANS) !== 0) this.soil("transaction");
+    // The residue is that of one of them.
+    if (statement?.kind === "several" && this.role === "no") this.role = "maybe";
     if (ok.trackers === undefined) return;
     const trackers = decodeTrackers(ok.trackers);
     this.#note(trackers);
@@ -77,7 +99,10 @@ export class Track {
   }
 
   #note(trackers: Trackers): void {
-    if (trackers.schema !== undefined) this.schema = trackers.schema === "" ? this.schema : trackers.schema;
+    if (trackers.schema !== undefined) {
+      this.schemaLost = trackers.schema === "";
+      if (!this.schemaLost) this.schema = trackers.schema;
+    }
     for (const [name, value] of trackers.variables) {
       if (name === "sql_mode") this.#sqlMode = value;
       else if (name === "character_set_client") this.#charset = value;

@@ -11,6 +11,7 @@ import type { Assignment, Residue, SqlMode, Statement } from "./statement.ts";
 import { isReplayable } from "./variables.ts";
 import { W } from "./vocabulary.ts";
 import { identifier, Walk } from "./walk.ts";
+import { words } from "./words.ts";
 
 const OPEN = 0x28, COMMA = 0x2c, DOT = 0x2e, SEMICOLON = 0x3b;
 const NONE: readonly never[] = Object.freeze([]);
@@ -68,6 +69,10 @@ const HEADS: ReadonlyMap<number, readonly [Residue, boolean]> = new Map(
   ),
 );
 
+/** What is no one's session: a new one is the same with it or without it. */
+const OBJECTS: ReadonlySet<number> = new Set(words("table index unique view procedure function trigger event"));
+const DEFINING: ReadonlySet<number> = new Set(words("create alter drop rename"));
+
 /** Finds out what a text does to its session. Never throws; what it cannot read is `other` with the residue `opaque`. */
 export function analyse(sql: Uint8Array, mode: SqlMode): Statement {
   if (mode.unsafeCharset) return UNKNOWN;
@@ -121,6 +126,7 @@ function both(a: Statement, b: Statement): Statement {
     kill: undefined,
     readsConnectionId: a.readsConnectionId || b.readsConnectionId,
     changesCatalogue: a.changesCatalogue || b.changesCatalogue,
+    sparesSessions: [a, b].every((s) => !s.changesCatalogue || s.sparesSessions === true),
     tables: a.tables.length + b.tables.length === 0 ? NONE : [...a.tables, ...b.tables],
   };
 }
@@ -131,6 +137,7 @@ interface Extra {
   readonly schema?: string;
   readonly kill?: { readonly id: number; readonly query: boolean };
   readonly changesCatalogue?: boolean;
+  readonly sparesSessions?: boolean;
 }
 
 function made(kind: Statement["kind"], residue: Residue | undefined, extra: Extra): Statement {
@@ -144,6 +151,7 @@ function made(kind: Statement["kind"], residue: Residue | undefined, extra: Extr
     kill: extra.kill,
     readsConnectionId: walk.readsConnectionId,
     changesCatalogue: extra.changesCatalogue ?? false,
+    sparesSessions: extra.sparesSessions ?? false,
     tables: kind === "select" && walk.tables.length > 0 ? walk.tables : NONE,
   };
 }
@@ -155,12 +163,15 @@ function read(readsVariables?: readonly string[]): Statement {
   return made("other", residue, { changesCatalogue: walk.opaque });
 }
 
-function other(residue: Residue, changesCatalogue: boolean): Statement {
+function other(residue: Residue, changesCatalogue: boolean, spares = false): Statement {
   walk.run(false);
   if (residue === "opaque" || residue === "call" || residue === "prepare") {
     walk.readsPrevious = walk.readsConnectionId = true;
   }
-  return made("other", walk.opaque ? "opaque" : residue, { changesCatalogue: changesCatalogue || walk.opaque });
+  return made("other", walk.opaque ? "opaque" : residue, {
+    changesCatalogue: changesCatalogue || walk.opaque,
+    sparesSessions: spares && !walk.opaque,
+  });
 }
 
 /** From its first token to its last; the scanner then stands on a semicolon, the end, or what cannot be read. */
@@ -210,14 +221,16 @@ function one(sql: Uint8Array, mode: SqlMode): Statement {
   const known = HEADS.get(head);
   if (!known) return other("opaque", true);
   let [residue, catalogue] = known;
+  let spares = residue === "call";
   if (residue === "admin") {
     scanner.next();
     const temporary = scanner.kind === NAME && (scanner.word === W["temporary"]);
     if (temporary) residue = "temporary_table";
     const plain = head === W["create"] || head === W["drop"];
     if (temporary || (plain && (scanner.word === W["table"] || scanner.word === W["index"]))) catalogue = false;
+    spares = DEFINING.has(head) && scanner.kind === NAME && OBJECTS.has(scanner.word);
   }
-  return other(residue, catalogue);
+  return other(residue, catalogue, spares);
 }
 
 function set(sql: Uint8Array, mode: SqlMode): Statement {

@@ -4,6 +4,7 @@
  * @module
  */
 import { analyse } from "./analyse.ts";
+import { type Digest, digestOf } from "./digest.ts";
 import type { SqlMode, Statement } from "./statement.ts";
 
 /** Longer texts seldom come twice, and cost more to keep. */
@@ -14,6 +15,8 @@ interface Entry {
   readonly mode: number;
   readonly version: number;
   readonly statement: Statement;
+  /** Made when it is first asked for. */
+  digest: Digest | undefined;
 }
 
 /**
@@ -36,22 +39,33 @@ export class Analyser {
   }
 
   analyse(sql: Uint8Array, mode: SqlMode): Statement {
-    if (sql.length > LONGEST) return analyse(sql, mode);
+    return sql.length > LONGEST ? analyse(sql, mode) : this.#entry(sql, mode).statement;
+  }
+
+  /** The text's digest, with the same memory. */
+  digest(sql: Uint8Array, mode: SqlMode): Digest {
+    if (sql.length > LONGEST) return digestOf(sql, mode);
+    const entry = this.#entry(sql, mode);
+    return entry.digest ??= digestOf(sql, mode);
+  }
+
+  #entry(sql: Uint8Array, mode: SqlMode): Entry {
     const bits = (mode.ansiQuotes ? 1 : 0) | (mode.noBackslashEscapes ? 2 : 0) | (mode.ignoreSpace ? 4 : 0) |
       (mode.server === "mariadb" ? 8 : 0) | (mode.unsafeCharset ? 16 : 0);
     const hash = hashOf(sql, bits);
     let entry = this.#young.get(hash);
-    if (entry !== undefined && fits(entry, sql, bits, mode.version)) return entry.statement;
+    if (entry !== undefined && fits(entry, sql, bits, mode.version)) return entry;
     entry = this.#old.get(hash);
     if (entry === undefined || !fits(entry, sql, bits, mode.version)) {
-      entry = { text: sql.slice(), mode: bits, version: mode.version, statement: analyse(sql, mode) };
+      const statement = analyse(sql, mode);
+      entry = { text: sql.slice(), mode: bits, version: mode.version, statement, digest: undefined };
     } else this.#old.delete(hash);
     if (this.#young.size >= this.#half && !this.#young.has(hash)) {
       this.#old = this.#young;
       this.#young = new Map();
     }
     this.#young.set(hash, entry);
-    return entry.statement;
+    return entry;
   }
 }
 

@@ -80,6 +80,12 @@ export interface Statement {
   readonly readsConnectionId: boolean;
   /** Changes what others may rely on: databases, views, routines, triggers, users, roles, global variables. */
   readonly changesCatalogue: boolean;
+  /**
+   * Of what changes the catalogue: it is a CALL, or concerns tables, views, routines, triggers and events only. No open
+   * session is out of date by that (what a procedure may do to global variables is not looked for). Absent or false where
+   * one may be.
+   */
+  readonly sparesSessions?: boolean;
   /** Every identifier of a `select` that may name a table, lower case without quotes and schema; to be compared with the views. Empty else. */
   readonly tables: readonly string[];
 }

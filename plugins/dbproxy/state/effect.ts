@@ -82,7 +82,7 @@ export function effect(
 }
 
 function isQuiet(ok: OkPacket): boolean {
-  return ok.warnings === 0 && ok.info === "" && ok.affectedRows === 0 && ok.insertId === 0 &&
+  return ok.info === "" && ok.affectedRows === 0 && ok.insertId === 0 &&
     (ok.status & ~(restful | STATUS.SESSION_STATE_CHANGED)) === 0;
 }
 

@@ -9,10 +9,12 @@ export interface Transition {
   readonly to: Settings;
   /** Status flags of the server's answer: AUTOCOMMIT, NO_BACKSLASH_ESCAPES, ANSI_QUOTES. */
   readonly status: number;
+  /** How many warnings the server had; running the text again, where it leads, gives them again. */
+  readonly warnings: number;
 }
 
 export interface GraphOptions {
-  /** Nodes kept, roots not counted; when so many are known nothing more is learned. 10,000 when absent. */
+  /** Nodes kept, roots not counted; when one more is met all is forgotten, and learned anew. 10,000 when absent. */
   readonly maxNodes?: number;
   /** Whether a system variable (lower case) may be set again from a text; all that are known to be safe when absent. */
   readonly replayable?: (name: string) => boolean;
@@ -31,6 +33,9 @@ const factsPerNode = 4;
 /**
  * What SET texts do, as the server itself has reported it. A text that was seen once from a known state need not be run to
  * be answered, and may be run again to bring a backend there.
+ *
+ * It has a limit; texts that are never the same (a comment with the time in it) would fill it once and for all if it did not
+ * begin anew then.
  *
  * A text that the server answers in two ways from one state (its global settings were changed, say) is never learned again,
  * and everything else is forgotten with it. Sessions that hold a forgotten node go on from it: their texts are no longer
@@ -68,7 +73,7 @@ export class SettingsGraph {
 
   /** Where the text is known to lead. */
   follow(from: Settings, text: string): Transition | undefined {
-    return from instanceof SettingsNode ? from.edges.get(text) : undefined;
+    return from instanceof SettingsNode && text !== "" ? from.edges.get(text) : undefined;
   }
 
   /**
@@ -82,7 +87,7 @@ export class SettingsGraph {
     ok: OkPacket,
     trackers: Trackers,
   ): Settings | undefined {
-    if (!this.#knows(from) || this.#unreliable.has(text)) return undefined;
+    if (!this.#knows(from) || !isKey(text) || this.#unreliable.has(text)) return undefined;
     const known = from.edges.get(text);
     const changes = effect(text, assignments, ok, trackers, this.#replayable);
     if (changes === undefined) return known === undefined ? undefined : this.#doubt(text);
@@ -90,23 +95,25 @@ export class SettingsGraph {
     const key = keyOf(from.charset, values);
     const status = restStatus(ok);
     if (known !== undefined) {
-      return known.to === this.#nodes.get(key) && known.status === status ? known.to : this.#doubt(text);
+      return known.to === this.#nodes.get(key) && known.status === status && known.warnings === ok.warnings
+        ? known.to
+        : this.#doubt(text);
     }
-    if (!this.#hasRoom(text)) return undefined;
+    if (this.#full) return this.#clear();
     const steps = shortened([...from.steps, { text, changes, from, plain: isPlain(text) }]);
     let to = this.#nodes.get(key);
     if (to === undefined) {
-      if (this.#nodes.size >= this.#maxNodes) return undefined;
+      if (this.#nodes.size >= this.#maxNodes) return this.#clear();
       this.#nodes.set(key, to = new SettingsNode(from.charset, this.#era, from.root, values, steps));
     } else to.offer(steps);
-    from.edges.set(text, { to, status });
+    from.edges.set(text, { to, status, warnings: ok.warnings });
     this.#facts++;
     return to;
   }
 
   /** The server's reply to a text that only reads settings, where it is known to be the same now. */
   reading(from: Settings, text: string): Uint8Array | undefined {
-    const known = from instanceof SettingsNode ? from.readings.get(text) : undefined;
+    const known = from instanceof SettingsNode && text !== "" ? from.readings.get(text) : undefined;
     return known != null && (known.until === Infinity || this.#now() < known.until) ? known.reply : undefined;
   }
 
@@ -115,7 +122,7 @@ export class SettingsGraph {
    * default of the moment, which can be changed from elsewhere: that is remembered for a short time only.
    */
   learnReading(from: Settings, text: string, names: readonly string[], reply: Uint8Array): void {
-    if (!this.#knows(from) || names.length === 0) return;
+    if (!this.#knows(from) || !isKey(text) || names.length === 0 || reply.length === 0) return;
     const lasting = names.every((name) => from.values.has(name));
     if (!lasting && (this.#globalsKeep === 0 || !names.every(this.#replayable))) return;
     const until = lasting ? Infinity : this.#now() + this.#globalsKeep;
@@ -126,7 +133,8 @@ export class SettingsGraph {
       return;
     }
     if (known === undefined) {
-      if (reply.length > longestReply || !this.#hasRoom(text)) return;
+      if (reply.length > longestReply) return;
+      if (this.#full) return this.#clear();
       this.#facts++;
     }
     from.readings.set(text, { reply: reply.slice(), until });
@@ -138,7 +146,7 @@ export class SettingsGraph {
     this.#clear();
   }
 
-  #clear(): void {
+  #clear(): undefined {
     for (const nodes of [this.#roots, this.#nodes]) {
       for (const node of nodes.values()) {
         node.edges.clear();
@@ -154,15 +162,21 @@ export class SettingsGraph {
     return node instanceof SettingsNode && node.era === this.#era;
   }
 
-  #hasRoom(text: string): boolean {
-    return text.length <= longestText && this.#facts < this.#maxNodes * factsPerNode;
+  get #full(): boolean {
+    return this.#facts >= this.#maxNodes * factsPerNode;
   }
 
   /** The server contradicts what was learned of the text. */
   #doubt(text: string): undefined {
     this.#clear();
-    if (this.#unreliable.size < this.#maxNodes) this.#unreliable.add(text);
+    if (this.#unreliable.size >= this.#maxNodes) this.#unreliable.clear();
+    this.#unreliable.add(text);
   }
+}
+
+/** Whether a text may be one; an empty one stands for none. */
+function isKey(text: string): boolean {
+  return text !== "" && text.length <= longestText;
 }
 
 function keyOf(charset: number, values: ReadonlyMap<string, string>): string {

@@ -15,7 +15,7 @@ export interface Sample {
   /** Of the reply. */
   readonly bytes: number;
   readonly error: boolean;
-  /** Of the HTTP request that asked, when known. */
+  /** Of the HTTP request that asked, when known. Read only when it is needed: it may be a getter. */
   readonly requestId?: string | undefined;
 }
 

@@ -43,9 +43,14 @@ export class SlowLog {
     this.#later = later;
   }
 
+  /** Whether a statement that took so long is slow. */
+  isSlow(ms: number): boolean {
+    return ms >= this.#threshold;
+  }
+
   /** Returns whether the statement was slow, be a line written or not. */
   see(sample: Sample): boolean {
-    if (sample.ms < this.#threshold) return false;
+    if (!this.isSlow(sample.ms)) return false;
     this.#stop ??= this.#later(1000, () => this.#tellDropped());
     if (this.#lines >= this.#perSecond) {
       this.#dropped++;

@@ -1,3 +1,5 @@
+import { concat } from "./concat.ts";
+
 /**
  * Chunks that wait to be read, and a place in the first of them. Many small ones are put together, so that a peer that
  * sends single bytes costs no more memory than its bytes.
@@ -41,14 +43,4 @@ export class ChunkQueue {
     this.#later = [];
     this.#laterBytes = 0;
   }
-}
-
-export function concat(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const out = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }

@@ -198,11 +198,15 @@ export class CommandReader {
   #fileData(onData: (frames: Uint8Array, last: boolean) => void, chunk: Uint8Array, at: number): boolean {
     const walk = this.#walk;
     let end = at, last = false;
-    while (end < chunk.length && !last) {
-      if (!this.#inFile) walk.begin(-1, Infinity);
-      end = walk.walk(chunk, end);
-      this.#inFile = !walk.done;
-      last = walk.done && walk.total === 0;
+    try {
+      while (end < chunk.length && !last) {
+        if (!this.#inFile) walk.begin(-1, Infinity);
+        end = walk.walk(chunk, end);
+        this.#inFile = !walk.done;
+        last = walk.done && walk.total === 0;
+      }
+    } catch (error) {
+      return this.#fail(error);
     }
     this.#queue.at = end;
     if (last) this.#file = undefined;

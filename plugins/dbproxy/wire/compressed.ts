@@ -84,6 +84,10 @@ class Compressed implements CompressedSocket, SocketHandler {
     return this.#socket.pending;
   }
 
+  peerPid(candidates: Iterable<number>): number | undefined {
+    return this.#socket.peerPid?.(candidates);
+  }
+
   flushed(): boolean {
     return this.#socket.flushed();
   }

@@ -1,5 +1,6 @@
 import { CoreError } from "../../../core/error.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
+import { concat } from "./concat.ts";
 import { frames, PacketReader } from "./frame.ts";
 
 /** Longest packet of a handshake, in bytes: connection attributes may take 64 KiB. */
@@ -66,7 +67,7 @@ export class Conversation implements SocketHandler {
 
   onData(chunk: Uint8Array): void {
     if (this.#waiting === undefined) {
-      this.#unread = this.#unread === undefined ? chunk : joined(this.#unread, chunk);
+      this.#unread = this.#unread === undefined ? chunk : concat([this.#unread, chunk]);
       return;
     }
     try {
@@ -108,11 +109,4 @@ export class Conversation implements SocketHandler {
     this.#waiting = undefined;
     waiting?.reject(error);
   }
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const out = new Uint8Array(a.byteLength + b.byteLength);
-  out.set(a);
-  out.set(b, a.byteLength);
-  return out;
 }

@@ -6,6 +6,9 @@ import { newNonce } from "../../../plugins/dbproxy/auth/nonce.ts";
 import { rsaKeys } from "../../../plugins/dbproxy/auth/rsa.ts";
 import { nativeHash } from "../../../plugins/dbproxy/auth/scramble.ts";
 import { serverDialogue, Sha2Cache, trustDialogue } from "../../../plugins/dbproxy/auth/server_dialogue.ts";
+import { allowSlowTests } from "../../support/wait.ts";
+
+allowSlowTests(60_000);
 
 interface Talk {
   readonly verdict: "accepted" | "refused";

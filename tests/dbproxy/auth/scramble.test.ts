@@ -14,6 +14,9 @@ import {
   sha2Verify,
 } from "../../../plugins/dbproxy/auth/scramble.ts";
 import { parseUsers } from "../../../plugins/dbproxy/auth/users.ts";
+import { allowSlowTests } from "../../support/wait.ts";
+
+allowSlowTests(60_000);
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const nonce = Uint8Array.from({ length: 20 }, (_, i) => i + 1);

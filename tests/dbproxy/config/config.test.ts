@@ -70,6 +70,12 @@ describe("[db.mysql]", () => {
     }]);
   });
 
+  test("takes 0 for never, and for no line", async () => {
+    expect(await settings(`${minimal}idle_timeout = 0\nmax_lifetime = 0\npool_timeout = 0\n`)).toMatchObject([
+      { idleTimeout: Infinity, maxLifetime: Infinity, poolTimeout: 0 },
+    ]);
+  });
+
   test("takes everything, paths from the folder of the file", async () => {
     const [db] = await settings(`[db.mysql]
 url = "mysql://app@db/shop?tls=verify_identity&ca=ca.pem&cert=/c.pem&key=/k.pem&server_name=db.example&charset=latin1"

@@ -8,8 +8,10 @@ import { connect } from "../../../plugins/dbproxy/net/connect.ts";
 import { listen, type Listening, type ListenOptions } from "../../../plugins/dbproxy/net/listen.ts";
 import type { ByteSocket, Place } from "../../../plugins/dbproxy/net/socket.ts";
 import { pair } from "../../support/pair.ts";
-import { pause, within } from "../../support/wait.ts";
+import { allowSlowTests, pause, within } from "../../support/wait.ts";
 import { Inbox, utf8 } from "./inbox.ts";
+
+allowSlowTests(60_000);
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-net-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -15,8 +15,10 @@ import {
 } from "../../../plugins/dbproxy/net/tls.ts";
 import { makeCertificates } from "../../support/certificates.ts";
 import { everyBytes, pair } from "../../support/pair.ts";
-import { pause } from "../../support/wait.ts";
+import { allowSlowTests, pause } from "../../support/wait.ts";
 import { Inbox, utf8 } from "./inbox.ts";
+
+allowSlowTests(60_000);
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-tls-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -115,7 +117,8 @@ describe("TLS", () => {
     let full = 0;
     for (let i = 0; i < 200; i++) if (!a.write(new Uint8Array(100_000))) full++;
     await pause(200);
-    expect([full > 0, a.pending > 262_144, inA.drains]).toEqual([true, true, 0]);
+    // How much of it waits in TLS itself, where it is not counted, is the runtime's affair.
+    expect([full > 0, inA.drains]).toEqual([true, 0]);
     expect(inB.length).toBeLessThan(5_000_000);
     b.resume();
     await inB.read(20_000_000);

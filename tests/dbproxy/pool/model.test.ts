@@ -60,9 +60,9 @@ const setup = fc.record({
   maxQueue: fc.constantFrom(1_000, 1_000, 2),
   dialRate: fc.constantFrom(50, 1_000_000),
   breakerFailures: fc.constantFrom(3, 10),
-  poolTimeoutMs: fc.constantFrom(5_000, 60_000),
-  idleTimeoutMs: fc.constantFrom(700, 300_000),
-  maxLifetimeMs: fc.constantFrom(1_500, 1_800_000),
+  poolTimeoutMs: fc.constantFrom(0, 5_000, 60_000),
+  idleTimeoutMs: fc.constantFrom(700, 300_000, Infinity),
+  maxLifetimeMs: fc.constantFrom(1_500, 1_800_000, Infinity),
 });
 
 const failures = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { CoreError } from "../../../core/error.ts";
-import { flush, unreachable, World } from "./world.ts";
+import { type FakeBackend, flush, unreachable, World } from "./world.ts";
 
 const denied = Object.assign(new CoreError("DB_REFUSED", "Access denied"), { final: true });
 const tooMany = new CoreError("DB_REFUSED", "Too many connections");
@@ -84,6 +84,39 @@ describe("a checkout", () => {
     await world.advance(1);
     expect([late.error?.code, late.error?.status]).toEqual(["DB_POOL_TIMEOUT", 503]);
     expect(world.events).toEqual(["refused DB_POOL_TIMEOUT", "refused DB_POOL_TIMEOUT"]);
+  });
+
+  test("waits in no line when the pool's timeout is 0, but for its own connection and its check", async () => {
+    const world = new World({ maxConnections: 1, poolTimeoutMs: 0, connectTimeoutMs: 3_000 });
+    const first = world.ask();
+    await world.advance(1_000);
+    expect(world.ask().error?.code).toBe("DB_POOL_TIMEOUT");
+    await world.connect();
+    world.release(first);
+    await world.advance(600);
+    const second = world.ask();
+    await world.advance(100);
+    await world.checks[0]!.resolve(true);
+    expect([first.waited, second.waited, second.backend]).toEqual([1_000, 100, first.backend!]);
+    world.discard(second);
+    const third = world.ask();
+    await world.dialing[0]!.reject(unreachable);
+    expect([third.error, world.gate.used]).toEqual([unreachable, 0]);
+    const fourth = world.ask();
+    await world.advance(10);
+    await world.connect();
+    expect(fourth.waited).toBe(10);
+  });
+
+  test("that came to its permit late still has the time that a connection takes", async () => {
+    const world = new World({ maxConnections: 1, poolTimeoutMs: 2_000, connectTimeoutMs: 1_000 });
+    const first = await world.lend();
+    const second = world.ask();
+    await world.advance(1_900);
+    world.discard(first);
+    await world.advance(900);
+    await world.connect();
+    expect(second.waited).toBe(2_800);
   });
 
   test("is refused at once when the line is full", async () => {
@@ -198,6 +231,14 @@ describe("a cancelled checkout", () => {
 });
 
 describe("an idle backend", () => {
+  test("stays for ever where its life and its idle time have no end", async () => {
+    const world = new World({ maxLifetimeMs: Infinity, idleTimeoutMs: Infinity });
+    const first = await world.lend();
+    world.release(first);
+    await world.advance(1e9);
+    expect([first.backend!.closed, world.pool.stats().idle]).toEqual([undefined, 1]);
+  });
+
   test("is checked from 500 ms on, and not before", async () => {
     const world = new World();
     const first = await world.lend();
@@ -393,6 +434,24 @@ describe("when a connection cannot be opened", () => {
     expect(b.waiting).toBe(false);
   });
 
+  test("what the proxy itself refuses says nothing of the server: only the one it is for is refused", async () => {
+    for (const code of ["DB_CHARSET", "DB_STATE_SCHEMA"]) {
+      const world = new World({ maxConnections: 1, breakerFailures: 1 });
+      const [one, next] = [world.ask("b"), world.ask("a")];
+      await world.dialing[0]!.reject(new CoreError(code, "no"));
+      expect([one.error?.code, world.pool.stats().breakerOpen]).toEqual([code, false]);
+      expect((await world.connect()).client).toBe(next);
+    }
+  });
+
+  test("a probe opens what is usual, and not what failed", async () => {
+    const world = new World({ warm: "a", breakerFailures: 1 });
+    world.ask("b");
+    await world.dialing[0]!.reject(unreachable);
+    await world.advance(250);
+    expect(world.dialing.map(({ backend }) => backend.kind)).toEqual(["a"]);
+  });
+
   test("the breaker opens after 2 s: whoever waits and whoever comes is refused with the last error", async () => {
     const world = new World({ maxConnections: 1, breakerFailures: 99 });
     const [a, b] = [world.ask(), world.ask()];
@@ -477,7 +536,8 @@ describe("when a connection cannot be opened", () => {
       await world.dialing[0]?.reject(tooMany);
       await world.advance(250);
     }
-    expect([client.error, world.clock.time, world.pool.stats().breakerOpen]).toEqual([tooMany, 4_000, false]);
+    // The one that goes on at the deadline is the last.
+    expect([client.error, world.clock.time, world.pool.stats().breakerOpen]).toEqual([tooMany, 4_250, false]);
   });
 
   test("what a dial throws is told as an error with a code", async () => {
@@ -556,6 +616,53 @@ describe("a pool that drains", () => {
     await world.connect();
     await world.pool.drain();
     expect([world.open.size, world.dialing.length]).toEqual([0, 0]);
+  });
+});
+
+describe("a promised backend", () => {
+  /** Two idle backends, the promised one used before the other; and whose scores were asked for. */
+  async function promise(idle = 0) {
+    const asked: number[] = [];
+    let mine: FakeBackend | undefined = undefined;
+    const world = new World({
+      maxConnections: 3,
+      promised: (want) => want === "a" ? mine : undefined,
+      score: (backend) => {
+        asked.push(backend.id);
+        return backend.score;
+      },
+    });
+    const [first, second] = [await world.lend(), await world.lend()];
+    world.release(first);
+    await world.advance(idle);
+    world.release(second);
+    mine = first.backend!;
+    asked.length = 0;
+    return { world, asked, mine, other: second.backend! };
+  }
+
+  test("is taken before all others, without a look at them", async () => {
+    const { world, asked, mine, other } = await promise();
+    expect([world.ask().backend, asked]).toEqual([mine, [mine.id]]);
+    // It is lent now: the next has another.
+    expect(world.ask().backend).toBe(other);
+  });
+
+  test("is not taken when it cannot serve, was not heard of lately, or is gone", async () => {
+    for (const why of ["score", "silent", "gone"]) {
+      const { world, mine, other } = await promise(why === "silent" ? 600 : 0);
+      if (why === "score") mine.score = Infinity;
+      if (why === "gone") world.pool.lost(mine, "lost");
+      expect([why, world.ask().backend]).toEqual([why, other]);
+    }
+  });
+
+  test("is checked rather than another, where all must be", async () => {
+    const { world, mine } = await promise();
+    await world.advance(600);
+    const client = world.ask();
+    await world.checking[0]!.resolve(true);
+    expect(client.backend).toBe(mine);
   });
 });
 

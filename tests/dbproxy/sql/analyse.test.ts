@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { analyse } from "../../../plugins/dbproxy/sql/analyse.ts";
 import { Analyser } from "../../../plugins/dbproxy/sql/analyser.ts";
+import { headChangesCatalogue } from "../../../plugins/dbproxy/sql/head.ts";
 import type { SqlMode, Statement } from "../../../plugins/dbproxy/sql/statement.ts";
 import { isReplayable } from "../../../plugins/dbproxy/sql/variables.ts";
 
@@ -251,6 +252,68 @@ describe("SET, USE, KILL, BEGIN", () => {
     for (const sql of ["create table t (a int)", "drop table t", "insert into t values (1)", "select f()"]) {
       expect([sql, of(sql).changesCatalogue]).toEqual([sql, false]);
     }
+  });
+
+  test("of its objects, or by a procedure, leaves open sessions as they are; that of databases, accounts and globals may not", () => {
+    const spared = [
+      "call p()",
+      "alter table t add x int",
+      "ALTER /* x */ VIEW v as select 1",
+      "create view v as select 1",
+      "drop procedure p",
+      "rename table a to b",
+      "call p(); drop view v; select 1",
+    ];
+    const not = [
+      "alter database d collate utf8mb4_bin",
+      "drop schema d",
+      "create user u",
+      "rename user a to b",
+      "grant all on *.* to u",
+      "set global sql_mode=''",
+      "call p(); set global sql_mode=''",
+      "reset master",
+      "call p('a",
+      "create table t (x int); drop database d",
+    ];
+    const seen = (sql: string) => [sql, of(sql).changesCatalogue, of(sql).sparesSessions === true];
+    expect(spared.map(seen)).toEqual(spared.map((sql) => [sql, true, true]));
+    expect(not.map(seen)).toEqual(not.map((sql) => [sql, true, false]));
+  });
+
+  test("is ruled out by the head of a long text that works on rows, where no other statement can follow", () => {
+    const may = (text: string, mode: Partial<SqlMode> = {}, multi = false) =>
+      headChangesCatalogue(new TextEncoder().encode(text), { ...MYSQL, ...mode }, multi);
+    for (
+      const text of [
+        "INSERT INTO cache VALUES ('",
+        " /* route */ -- x\n replace t values (1",
+        "update t set a='\xff",
+        "DELETE FROM t WHERE id IN (1,",
+        "((select 1) union (select",
+        "with a as (select 1",
+        "select/*+ hint */ 1",
+      ]
+    ) expect([text, may(text)]).toEqual([text, false]);
+    for (
+      const text of [
+        "",
+        "(",
+        "create view v as select '",
+        "set global x='",
+        "call p('",
+        "begin",
+        "/*!99999 x */ insert",
+        "/*! create",
+        "insertx",
+        "`insert`",
+        "\xa0insert",
+      ]
+    ) {
+      expect([text, may(text)]).toEqual([text, true]);
+    }
+    expect([may("insert into t values ('", {}, true), may("insert into t values ('", { unsafeCharset: true })])
+      .toEqual([true, true]);
   });
 
   test("variables that are never set again", () => {

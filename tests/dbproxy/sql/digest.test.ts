@@ -34,5 +34,6 @@ test("hints are comments to MariaDB, and what cannot be read ends a digest", () 
   expect(digestText(bytes("select /*+ bka(t) */ 1"), { ...MODE, server: "mariadb", version: 101119 })).toBe("SELECT ?");
   expect(digestText(bytes("select a, 'b"), MODE)).toBe("SELECT `a` ,");
   const long = `select ${Array.from({ length: 300 }, (_, i) => `column${i}`).join()} from t`;
-  expect(digestText(bytes(long), MODE).length < 1600).toBe(true);
+  const { length } = digestText(bytes(long), MODE);
+  expect([length > 900, length < 1600]).toEqual([true, true]);
 });

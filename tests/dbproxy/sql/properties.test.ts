@@ -4,14 +4,14 @@ import { analyse } from "../../../plugins/dbproxy/sql/analyse.ts";
 import { digestOf } from "../../../plugins/dbproxy/sql/digest.ts";
 import type { SqlMode } from "../../../plugins/dbproxy/sql/statement.ts";
 
+const servers = [["mysql", 80036], ["mysql", 90704], ["mariadb", 101119]] as const;
 const modes: fc.Arbitrary<SqlMode> = fc.record({
   ansiQuotes: fc.boolean(),
   noBackslashEscapes: fc.boolean(),
   ignoreSpace: fc.boolean(),
-  server: fc.constantFrom("mysql" as const, "mariadb" as const),
-  version: fc.constantFrom(80036, 90704, 101119),
+  running: fc.constantFrom(...servers),
   unsafeCharset: fc.constant(false),
-});
+}).map(({ running: [server, version], ...mode }) => ({ ...mode, server, version }));
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 const TOKENS =

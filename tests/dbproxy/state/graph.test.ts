@@ -52,15 +52,28 @@ describe("what is learned of a SET", () => {
     const graph = new SettingsGraph();
     const root = graph.root(8);
     const to = learnMode(graph, root, { status: ok.status | STATUS.ANSI_QUOTES });
-    expect(graph.follow(root, modeText)).toEqual({ to: to!, status: STATUS.AUTOCOMMIT | STATUS.ANSI_QUOTES });
+    expect(graph.follow(root, modeText)).toEqual({
+      to: to!,
+      status: STATUS.AUTOCOMMIT | STATUS.ANSI_QUOTES,
+      warnings: 0,
+    });
     expect(graph.follow(root, `${modeText} `)).toBe(undefined);
     expect(graph.follow(graph.root(45), modeText)).toBe(undefined);
+  });
+
+  test("its warnings are part of it, and must be the same the next time", () => {
+    const graph = new SettingsGraph();
+    const root = graph.root(8);
+    const to = learnMode(graph, root, { warnings: 1 })!;
+    expect(graph.follow(root, modeText)).toEqual({ to, status: STATUS.AUTOCOMMIT, warnings: 1 });
+    expect(learnMode(graph, root, { warnings: 1 })).toBe(to);
+    expect(learnMode(graph, root)).toBe(undefined);
+    expect(graph.follow(root, modeText)).toBe(undefined);
   });
 
   test("nothing, where anything is left unexplained", () => {
     const root = (graph: SettingsGraph) => graph.root(8);
     const unlearned: [why: string, learn: (graph: SettingsGraph) => unknown][] = [
-      ["a warning", (g) => learnMode(g, root(g), { warnings: 1 })],
       ["an info", (g) => learnMode(g, root(g), { info: "x" })],
       ["rows", (g) => learnMode(g, root(g), { affectedRows: 1 })],
       ["an insert id", (g) => learnMode(g, root(g), { insertId: 1n })],
@@ -196,19 +209,35 @@ describe("a path", () => {
 });
 
 describe("a graph", () => {
-  test("learns nothing more when it is full, and still knows what it knew", () => {
+  test("begins anew when it is full, and knows what comes then", () => {
     const graph = new SettingsGraph({ maxNodes: 1 });
-    const root = graph.root(8);
-    const mode = learnMode(graph, root)!;
-    expect(graph.learn(root, namesText, setNames, ok, report(charsets("utf8mb4")))).toBe(undefined);
-    expect([learnMode(graph, root), graph.follow(root, modeText)?.to, graph.size]).toEqual([mode, mode, 1]);
-    for (let i = 0; i < 10; i++) {
-      graph.learn(mode, `${modeText} -- ${i}`, setMode, ok, report([["sql_mode", "ANSI,X"]]));
+    const old = graph.root(8);
+    const learnNames = (text: string) => graph.learn(graph.root(8), text, setNames, ok, report(charsets("utf8mb4")));
+    learnMode(graph, old);
+    expect([learnNames(namesText), graph.size, graph.follow(old, modeText)]).toEqual([undefined, 0, undefined]);
+    const texts = Array.from({ length: 30 }, (_, i) => `${namesText} /* ${i} */`);
+    const learned = texts.map((text) => learnNames(text) !== undefined);
+    // Edges have a limit of their own: four for each node.
+    expect(learned).toEqual(texts.map((_, i) => i % 5 !== 4));
+    expect([graph.size, texts.filter((text) => graph.follow(graph.root(8), text)).length]).toEqual([0, 0]);
+    for (let i = 0; i < 9; i++) {
+      graph.learnReading(learnMode(graph, graph.root(8))!, `SELECT @@sql_mode x${i}`, ["sql_mode"], Uint8Array.of(1));
     }
-    const known = Array.from({ length: 10 }, (_, i) => graph.follow(mode, `${modeText} -- ${i}`)).filter(Boolean);
-    expect(known).toHaveLength(3);
-    const off = new SettingsGraph({ maxNodes: 0 });
-    expect(learnMode(off, off.root(8))).toBe(undefined);
+    const mode = graph.follow(graph.root(8), modeText)!.to;
+    expect([3, 6, 7, 8].map((i) => graph.reading(mode, `SELECT @@sql_mode x${i}`) !== undefined))
+      .toEqual([false, false, false, true]);
+  });
+
+  test("of a text that is no key, or to an empty reply, there is nothing to know", () => {
+    const graph = new SettingsGraph();
+    const root = graph.root(8);
+    expect(graph.learn(root, "", setMode, ok, report([["sql_mode", "ANSI,X"]]))).toBe(undefined);
+    const mode = learnMode(graph, root)!;
+    graph.learnReading(mode, "", ["sql_mode"], Uint8Array.of(1));
+    graph.learnReading(mode, "SELECT @@sql_mode", ["sql_mode"], new Uint8Array());
+    expect([graph.follow(root, ""), graph.reading(mode, ""), graph.reading(mode, "SELECT @@sql_mode")])
+      .toEqual([undefined, undefined, undefined]);
+    expect(graph.size).toBe(1);
   });
 
   test("forgets everything when the server contradicts it, and never believes that text again", () => {

@@ -86,7 +86,7 @@ describe("errors", () => {
       state: "",
       message: "Too many connections",
     });
-    expect(encodeErr(errors.idleTooLong()).subarray(0, 9)).toEqual(hex("ff bf 0f 23 48 59 30 30 30"));
+    expect(encodeErr(errors.insecureTransport()).subarray(0, 9)).toEqual(hex("ff 57 0c 23 48 59 30 30 30"));
     expect(decodeErr(hex("ff 01 00"))).toEqual({ code: 1, state: "", message: "" });
     expect(encodeErr({ code: 1, state: "", message: "x" })).toEqual(hex("ff 01 00 '#HY000x'"));
   });
@@ -94,37 +94,23 @@ describe("errors", () => {
   test("our own errors have the servers' codes and states", () => {
     const made = [
       errors.tooManyConnections(),
-      errors.databaseDenied("u", "h", "d"),
       errors.accessDenied("u", "h", true),
       errors.unknownCommand(),
-      errors.unknownDatabase("d"),
       errors.shuttingDown(),
       errors.unknownThread(5),
       errors.notOwner(5n),
       errors.packetTooLarge(),
       errors.outOfOrder(),
-      errors.tooManyUserConnections("u"),
-      errors.privilegeNeeded("SUPER"),
-      errors.cannotConnect("db:3306", 111),
-      errors.goneAway(),
-      errors.lostConnection(),
     ];
     expect(made.map(({ code, state }) => `${code} ${state}`)).toEqual([
       "1040 08004",
-      "1044 42000",
       "1045 28000",
       "1047 08S01",
-      "1049 42000",
       "1053 08S01",
       "1094 HY000",
       "1095 HY000",
       "1153 08S01",
       "1156 08S01",
-      "1203 42000",
-      "1227 42000",
-      "2003 HY000",
-      "2006 HY000",
-      "2013 HY000",
     ]);
     expect(errors.accessDenied("u", "h", false).message).toBe("Access denied for user 'u'@'h' (using password: NO)");
     const of = (code: string) => errors.errorOf(new CoreError(code, "m")).code;

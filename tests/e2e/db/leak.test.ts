@@ -35,6 +35,9 @@ forEachServer("a pool of one", { database: { init }, proxy: { size: 1 }, strateg
     ["T6 a user variable assigned in a SELECT", ["SELECT @secret:='x'"], "SELECT @secret"],
     ["T6 a user variable by SELECT INTO", ["SELECT 'x' INTO @secret"], "SELECT @secret"],
     ["T16 a role", ["SET ROLE r1"], "SELECT CURRENT_ROLE()"],
+    ["T16 a role behind a write", ["INSERT INTO test.t(a) VALUES ('x')", "SET ROLE r1"], "SELECT CURRENT_ROLE()"],
+    ["a schema that no tracker tells of", ["SET session_track_schema=OFF", "USE a"], "SELECT DATABASE()"],
+    ["the want of a schema", ["CREATE DATABASE gone", "USE gone", "DROP DATABASE gone"], "SELECT DATABASE()"],
     ["T34 a named lock", ["SELECT GET_LOCK('leak', 0)"], "SELECT GET_LOCK('leak', 5)"],
   ];
   for (const [name, statements, sql] of cases) {
@@ -140,6 +143,17 @@ forEachServer("a pool of one", { database: { init }, proxy: { size: 1 }, strateg
     expect(await visit(way.place, async (client) => (await client.query("SELECT 1; SELECT 2")).length)).toBe(2);
   });
 
+  test("T61 a hundred dirty sessions, one after the other", async () => {
+    for (let index = 0; index < 100; index++) {
+      await visit(way.place, async (client) => {
+        expect(await client.rows("SELECT @dirty, @@group_concat_max_len>7")).toEqual([[null, "1"]]);
+        await client.run("SET SESSION group_concat_max_len=7", "SET @dirty=1");
+      });
+    }
+  });
+});
+
+forEachServer("a pool of several", { database: { init }, proxy: { size: 8 } }, (way) => {
   test("T10 persistent PDO keeps its session within a process, and mysqli's persistent link starts anew", async () => {
     expect(
       await php(
@@ -159,17 +173,6 @@ forEachServer("a pool of one", { database: { init }, proxy: { size: 1 }, strateg
     expect(await look(way.place, "SELECT @kept")).toBe(null);
   });
 
-  test("T61 a hundred dirty sessions, one after the other", async () => {
-    for (let index = 0; index < 100; index++) {
-      await visit(way.place, async (client) => {
-        expect(await client.rows("SELECT @dirty, @@group_concat_max_len>7")).toEqual([[null, "1"]]);
-        await client.run("SET SESSION group_concat_max_len=7", "SET @dirty=1");
-      });
-    }
-  });
-});
-
-forEachServer("a pool of several", { database: { init }, proxy: { size: 8 } }, (way) => {
   test("T2 T76 a setting stays with its session while others work", async () => {
     await using first = await session(way.place);
     await first.run("SET sql_safe_updates=1, time_zone='+03:00'");
@@ -179,7 +182,7 @@ forEachServer("a pool of several", { database: { init }, proxy: { size: 8 } }, (
 
   test("T11 a transaction of one session is not another's", async () => {
     await using first = await session(way.place);
-    await first.run("BEGIN", "INSERT INTO t(a) VALUES ('mine')");
+    await first.run("DELETE FROM t WHERE a='yours'", "BEGIN", "INSERT INTO t(a) VALUES ('mine')");
     await using second = await session(way.place);
     await second.run("INSERT INTO t(a) VALUES ('yours')");
     await first.run("ROLLBACK");

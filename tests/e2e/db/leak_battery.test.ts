@@ -67,7 +67,7 @@ forEachServer("the leak battery", options, (way) => {
     test(`${kind.name} does not leak`, async () => {
       const leaks: string[] = [];
       let ways = 0;
-      for (const route of routes) {
+      for (const route of routes.filter(({ name }) => way.kind === "mysql" || name !== kind.crashes)) {
         for (const end of ["quit", "cut"] as const) {
           const fresh = await visit(way.database, (client) => seen(client, kind));
           if (await dirty(way, kind, route, end)) ways++;

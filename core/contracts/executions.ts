@@ -1,0 +1,22 @@
+import { type Token, token } from "../plugin.ts";
+
+/** What a process runs now. */
+export interface RunningExecution {
+  /** Of the HTTP request, as in `X-Request-Id`. */
+  readonly id: string;
+  /** Path and query of the HTTP request, as they stood in the request line. */
+  readonly target: string;
+  /** When the execution began, in ms on the monotonic clock (`performance.now`): what a process did before was another's. */
+  readonly started: number;
+}
+
+/** Which HTTP request a process of this machine works for. Looked up in what runs now: not for hot paths. */
+export interface Executions {
+  /** What a process runs; undefined when it runs nothing, or is not known. */
+  byPid(pid: number): RunningExecution | undefined;
+  /** The processes that run something. */
+  pids(): Iterable<number>;
+}
+
+/** The service of whoever executes scripts. */
+export const Executions: Token<Executions> = token("executions@1");
