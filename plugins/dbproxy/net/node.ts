@@ -21,7 +21,6 @@ export class NodeConnection extends Connection {
     this.remoteAddress = kind.address ?? socket.remoteAddress ?? "";
     socket.on("data", (chunk: Uint8Array) => this.received(chunk));
     socket.on("end", () => this.peerEnded());
-    socket.on("drain", () => this.drained());
     socket.on("error", (error: Error) => this.closed(error));
     socket.on("close", () => this.closed(undefined));
   }
@@ -36,9 +35,12 @@ export class NodeConnection extends Connection {
     return this.socket.writableLength;
   }
 
+  /** The stream says "drain" only after a write that filled it. */
   protected send(bytes: Uint8Array): void {
-    this.socket.write(bytes);
+    this.socket.write(bytes, this.#sent);
   }
+
+  readonly #sent = (): void => this.drained();
 
   protected finish(): void {
     this.socket.end(() => this.finished());

@@ -8,7 +8,6 @@ import {
   TLSSocket,
 } from "node:tls";
 import { isIP } from "node:net";
-import { setTimeout } from "node:timers";
 import { CoreError } from "../../../core/error.ts";
 import { NodeConnection } from "./node.ts";
 import type { ByteSocket } from "./socket.ts";
@@ -144,9 +143,6 @@ function signedBy(ca: string, der: Uint8Array | undefined): boolean {
   });
 }
 
-/** In ms. */
-const lookEvery = 10;
-
 /** Bun's TLS hands on what it has encrypted whether the stream below takes more or not: what waits there counts too. */
 class TlsConnection extends NodeConnection {
   readonly #stream: SocketStream;
@@ -166,28 +162,6 @@ class TlsConnection extends NodeConnection {
   protected override queued(): number {
     return this.socket.writableLength + this.#stream.backlog;
   }
-
-  /** Not every write that ends makes the stream say "drain". */
-  protected override send(bytes: Uint8Array): void {
-    this.socket.write(bytes, this.#sent);
-  }
-
-  readonly #sent = (): void => {
-    this.drained();
-    this.#lookAgain();
-  };
-
-  /** On Deno the end of what waits in the stream below is not always told: as long as something does, it is looked at. */
-  #lookAgain(): void {
-    if (this.#looking || this.queued() === 0) return;
-    this.#looking = true;
-    setTimeout(() => {
-      this.#looking = false;
-      this.drained();
-      this.#lookAgain();
-    }, lookEvery).unref();
-  }
-  #looking = false;
 }
 
 /** Waits for the handshake. */
