@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { turns } from "../support/wait.ts";
 import type { Backend } from "../../plugins/dbproxy/backend/backend.ts";
 import { ControlConnection } from "../../plugins/dbproxy/control.ts";
 import { CoreError } from "../../core/error.ts";
@@ -51,7 +52,7 @@ test("all that is to be said goes over one connection, in turn, which ends with 
       }))
     ),
   );
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await turns(1);
   expect([order, results, world.opened, world.closed, world.timers.size])
     .toEqual([[1, 2, 3], ["done", "DB_REFUSED", "done"], 1, [true], 0]);
 });
@@ -61,7 +62,7 @@ test("a server that says nothing is given up at the deadline, and who waited beh
   const first = codeOf(world.control.run(world.hang));
   world.now = 50;
   const second = codeOf(world.control.run(() => Promise.resolve()));
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await turns(1);
   world.now = 100;
   for (const fire of [...world.timers]) fire();
   expect([await first, await second, world.opened]).toEqual(["DB_TIMEOUT", "done", 2]);
@@ -70,7 +71,7 @@ test("a server that says nothing is given up at the deadline, and who waited beh
 test("closing ends what runs and refuses what waits", async () => {
   const world = new World();
   const results = [world.hang, () => Promise.resolve()].map((work) => codeOf(world.control.run(work)));
-  await new Promise((resolve) => setTimeout(resolve, 0));
+  await turns(1);
   world.control.close();
   expect(await Promise.all([...results, codeOf(world.control.run(world.hang))]))
     .toEqual(["DB_CLOSED", "DB_CLOSED", "DB_CLOSED"]);

@@ -178,7 +178,10 @@ export class RawClient {
           const cursor = new Cursor(payload, 1);
           plugin = cursor.untilNul().toString();
           nonce = cursor.take(Math.min(cursor.left, 20));
-          this.stream.send(scramble(plugin, password, nonce), seq + 1);
+          this.stream.send(
+            secure && plugin === "sha256_password" ? nul(password) : scramble(plugin, password, nonce),
+            seq + 1,
+          );
           break;
         }
         case 0x01:

@@ -18,6 +18,14 @@ export function pause(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }
 
+/**
+ * Lets the event loop go round: whatever is on its way within this process, or over loopback, has come then. For showing that
+ * something does not happen; what is to happen is waited for.
+ */
+export async function turns(count = 20): Promise<void> {
+  for (let i = 0; i < count; i++) await pause(0);
+}
+
 /** Looks until `look` returns something truthy, and returns that. The error tells the last thing that `look` threw. */
 export async function waitFor<T>(look: () => T | Promise<T>, options: WaitOptions): Promise<NonNullable<T>> {
   const { what, timeout = 10_000, every = 20 } = options;

@@ -11,11 +11,14 @@ export interface ReplyClient {
   readonly deprecateEof: boolean;
   readonly sessionTrack: boolean;
   /**
-   * Which trackers a client with `sessionTrack` is shown, by type: the proxy switches some on for itself. `all` when absent.
+   * Which trackers a client with `sessionTrack` is shown: the proxy switches some on for itself. `all` when absent.
    * A block with nothing left in it goes as if the server had not changed anything.
    */
-  readonly trackers?: "all" | "none" | ReadonlySet<number>;
+  readonly trackers?: "all" | "none" | ShowsTracker;
 }
+
+/** Whether the client is shown an entry of a block of trackers, type and length included. Asked once of each, in order. */
+export type ShowsTracker = (type: number, entry: Uint8Array) => boolean;
 
 /** Told what passes. Called from within `push`; `onEnd`, `onInfile` and `onBroken` after everything before them was written. */
 export interface ReplyObserver {

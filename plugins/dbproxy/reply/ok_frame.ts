@@ -5,7 +5,7 @@
  */
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
-import type { ReplyClient } from "./observer.ts";
+import type { ReplyClient, ShowsTracker } from "./observer.ts";
 
 const text = new TextDecoder();
 
@@ -85,25 +85,29 @@ export function readOk(bytes: Uint8Array, at: number, end: number): OkPacket | u
 export function trimOk(bytes: Uint8Array, end: number, ok: OkPacket, client: ReplyClient): number {
   const shown = client.sessionTrack ? client.trackers ?? "all" : "none";
   if (shown === "all" || (client.sessionTrack && ok.trackers === undefined)) return end;
-  const kept = ok.trackers === undefined || shown === "none" ? 0 : filter(ok.trackers, shown);
-  if (kept === 0) {
+  const kept = ok.trackers === undefined || shown === "none" ? nothing : filter(ok.trackers, shown);
+  if (kept.length === 0) {
     bytes[statusAt + 1]! &= ~(STATUS.SESSION_STATE_CHANGED >> 8);
     return infoEnd - infoAt > 1 ? infoEnd : infoAt;
   }
-  let at = putLength(bytes, infoEnd, kept);
-  visit(ok.trackers!, (type, start, stop) => {
-    if (!(shown as ReadonlySet<number>).has(type)) return;
-    bytes.set(ok.trackers!.subarray(start, stop), at);
-    at += stop - start;
-  });
-  return at;
+  const at = putLength(bytes, infoEnd, kept.length);
+  bytes.set(kept, at);
+  return at + kept.length;
 }
 
-/** How many bytes of a block of trackers are of these types. */
-function filter(block: Uint8Array, types: ReadonlySet<number>): number {
+const nothing = new Uint8Array(0);
+
+/** What is shown of a block of trackers. */
+function filter(block: Uint8Array, shows: ShowsTracker): Uint8Array {
+  const kept = new Uint8Array(block.length);
   let size = 0;
-  visit(block, (type, start, end) => size += types.has(type) ? end - start : 0);
-  return size;
+  visit(block, (type, start, end) => {
+    const entry = block.subarray(start, end);
+    if (!shows(type, entry)) return;
+    kept.set(entry, size);
+    size += entry.length;
+  });
+  return kept.subarray(0, size);
 }
 
 function visit(block: Uint8Array, each: (type: number, start: number, end: number) => void): void {

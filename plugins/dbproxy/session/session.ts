@@ -1,23 +1,24 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Backend, BackendUser } from "../backend/backend.ts";
 import { queryPayload } from "../backend/steps.ts";
-import { kindOf } from "../backend/kind.ts";
 import type { ByteSocket, SocketHandler } from "../net/socket.ts";
-import type { Checkout } from "../pool/options.ts";
 import { ReplyRelay } from "../reply/relay.ts";
 import type { Statement } from "../sql/statement.ts";
-import { plan, type Step } from "../state/plan.ts";
+import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { CommandReader } from "../wire/command_reader.ts";
 import { frame, maxFrame } from "../wire/frame.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
-import { errorAnswer, plainEof, plainOk } from "./answers.ts";
+import { errorAnswer, plainOk } from "./answers.ts";
 import { errorFor } from "./error_for.ts";
-import { type SessionHost, type Want, wantOf, withPromised } from "./host.ts";
+import { Hold } from "./hold.ts";
+import { type SessionHost, wantOf } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
 import { type Query, queryOf } from "./query.ts";
 import { Reading } from "./reading.ts";
+import { usualTrackers } from "./shown_trackers.ts";
+import { commandShortcut, queryShortcut, readingKey, readingOf } from "./shortcut.ts";
 import { Renumber } from "./renumber.ts";
 import { kill } from "./kill.ts";
 import { Track } from "./track.ts";
@@ -25,11 +26,6 @@ import { unknownCommand } from "../wire/errors.ts";
 
 /** With more than this many bytes waiting on one side, the other is no longer read. */
 const high = 262_144;
-/** How long (ms) a query of a client that has left may take to end once it is killed. */
-const lastWords = 2000;
-
-/** What a server reports when nobody has told it otherwise: variables and the schema. The rest was switched on by the proxy. */
-const usualTrackers: ReadonlySet<number> = new Set([0, 1]);
 
 /** Commands that begin a copy of the server, or a stream without an end. */
 const refusedCommands: ReadonlySet<number> = new Set([
@@ -75,9 +71,7 @@ export class Session implements SocketHandler, BackendUser {
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
   readonly #restart: (() => void) | undefined;
-  readonly #promised: Backend | undefined;
-  #backend: Backend | undefined;
-  #checkout: Checkout | undefined;
+  readonly #hold: Hold;
   /** The client has left. */
   #gone = false;
   /** The command that runs. */
@@ -96,8 +90,6 @@ export class Session implements SocketHandler, BackendUser {
   #preparedChanges = false;
   /** Fails whoever reads a dialogue. */
   #unheard: ((error: CoreError) => void) | undefined;
-  /** Something of this session's own has run on its backend. */
-  #ran = false;
   /** The command whose backend is awaited. */
   #waiting: Uint8Array | undefined;
 
@@ -115,7 +107,7 @@ export class Session implements SocketHandler, BackendUser {
     const client = {
       deprecateEof: (capabilities & CAP.DEPRECATE_EOF) !== 0,
       sessionTrack: (capabilities & CAP.SESSION_TRACK) !== 0,
-      trackers: usualTrackers,
+      trackers: usualTrackers(host.facts.server),
     };
     this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
       onOk: (ok) => this.#onOk(ok),
@@ -130,12 +122,11 @@ export class Session implements SocketHandler, BackendUser {
       onMore: (frames, last) => this.#onMore(frames, last),
       onProblem: (error) => this.#fail(errorFor(error)),
     });
-    this.#promised = options.promised;
+    this.#hold = new Hold(this, host, options.promised);
     host.sessions.add(this);
     this.#socket.handler = this;
     // The backend may have died since: the session ends then, so all else must be there.
-    this.#backend = options.backend;
-    this.#backend?.lend(this);
+    this.#hold.adopt(options.backend);
   }
 
   /** The server's id of the connection it holds. */
@@ -149,7 +140,7 @@ export class Session implements SocketHandler, BackendUser {
   }
 
   get state(): "idle" | "waiting" | "active" {
-    return this.#checkout !== undefined ? "waiting" : this.#command >= 0 ? "active" : "idle";
+    return this.#hold.waiting ? "waiting" : this.#command >= 0 ? "active" : "idle";
   }
 
   // The client.
@@ -182,15 +173,8 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
     this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
-    this.#checkout?.cancel();
-    this.#checkout = undefined;
-    if (this.#promised !== undefined && this.#promised !== this.#backend) this.#host.promises.end(this.#promised);
-    const backend = this.#backend;
-    if (backend === undefined) return;
-    if (this.#command < 0) return this.#giveBack();
-    // A command that came in part, and a dialogue, cannot be ended by a kill.
-    if (!this.#whole || this.#command === COM.CHANGE_USER) return this.#drop("client_left");
-    void this.#abandon(backend);
+    if (this.#command < 0) return this.#hold.leave("nothing");
+    this.#hold.leave(this.#whole && this.#command !== COM.CHANGE_USER ? "running" : "unending");
   }
 
   /** It is killed before it has a connection: the one it was promised is not seen again. */
@@ -202,30 +186,13 @@ export class Session implements SocketHandler, BackendUser {
 
   /** The backend whose id it was greeted with, as long as that is there for it. */
   get promised(): Backend | undefined {
-    return this.#promised?.promised === true ? this.#promised : undefined;
+    return this.#hold.promised;
   }
-
-  /** What runs for nobody is killed. Its connection is given back only when both are over, or the kill would hit a stranger. */
-  async #abandon(backend: Backend): Promise<void> {
-    this.track.soil("opaque");
-    backend.resume();
-    const timer = setTimeout(() => this.#drop("client_left"), lastWords);
-    try {
-      await this.#host.kill(backend.id, true);
-    } catch {
-      this.#drop("client_left");
-    }
-    clearTimeout(timer);
-    if (this.#backend !== backend) return;
-    if (this.#command < 0) return this.#giveBack();
-    this.#abandoned = setTimeout(() => this.#drop("client_left"), lastWords);
-  }
-  #abandoned: ReturnType<typeof setTimeout> | undefined;
 
   #toClient(bytes: Uint8Array): void {
     this.#reading?.record(bytes);
     if (this.#gone) return;
-    if (!this.#socket.write(bytes)) this.#backend?.pause();
+    if (!this.#socket.write(bytes)) this.#hold.backend?.pause();
   }
 
   /** Answers without the server. */
@@ -252,7 +219,7 @@ export class Session implements SocketHandler, BackendUser {
   #next(): void {
     this.#command = -1;
     this.#query = undefined;
-    if (this.#gone) return;
+    if (this.#gone) return this.#hold.over();
     this.#restart?.();
     this.reader.next();
     if (this.reader.held <= high) this.#socket.resume();
@@ -275,25 +242,13 @@ export class Session implements SocketHandler, BackendUser {
       case COM.QUERY:
         return this.#onQuery(frames, whole);
       case COM.PING:
-        if (this.#backend !== undefined || this.#tracks) break;
-        this.#host.answered("ping");
-        return this.answer(plainOk(track.status, this.capabilities));
-      case COM.INIT_DB: {
-        const name = text(frames.subarray(5));
-        if (!whole || !this.#mayUse(name)) break;
-        track.schema = name;
-        track.warned = undefined;
-        this.#host.answered("use");
-        return this.answer(plainOk(track.status, this.capabilities));
-      }
+      case COM.INIT_DB:
       case COM.SET_OPTION: {
-        const option = frames[5];
-        if (frames.byteLength !== 7 || option === undefined || option > 1 || frames[6] !== 0) break;
-        this.#option = option === 0;
-        if (this.#backend === undefined) {
-          track.multiStatements = option === 0;
-          return this.answer(plainEof(track.status, this.capabilities));
-        }
+        this.#option = frames[5] === 0;
+        const known = this.#backend === undefined && whole
+          ? commandShortcut(command, frames, this, this.#host)
+          : undefined;
+        if (known !== undefined) return this.answer(known);
         break;
       }
       case COM.STMT_CLOSE:
@@ -328,7 +283,9 @@ export class Session implements SocketHandler, BackendUser {
       case COM.PROCESS_KILL:
         if (whole && frames.byteLength === 9) {
           const id = new DataView(frames.buffer, frames.byteOffset + 5, 4).getUint32(0, true);
-          if (kill(this, this.#host, { id, query: false })) return;
+          const { server, version } = this.#host.facts;
+          // MySQL knows the command no more: it says so itself.
+          if ((server === "mariadb" || version < 90_000) && kill(this, this.#host, { id, query: false })) return;
         }
         track.soil("admin");
         break;
@@ -347,39 +304,21 @@ export class Session implements SocketHandler, BackendUser {
     const { statement } = query;
     if (statement.changesCatalogue) host.catalogueChanges();
     if (statement.kind === "kill" && statement.kill !== undefined && kill(this, host, statement.kill)) return;
-    const free = this.#backend === undefined && !this.#tracks && host.graph !== undefined;
+    const known = this.#backend === undefined ? queryShortcut(query, this, host) : undefined;
+    if (known !== undefined) return this.answer(known);
     switch (statement.kind) {
-      case "set": {
-        const known = free && query.text !== undefined ? host.graph?.follow(track.settings, query.text) : undefined;
-        if (known === undefined) break;
-        track.adopt(known, query.text!);
-        host.answered("set");
-        return this.answer(plainOk(known.status, this.capabilities, known.warnings));
-      }
+      case "set":
       case "use":
-        if (statement.schema === undefined || !this.#mayUse(statement.schema)) break;
-        track.schema = statement.schema;
-        track.warned = undefined;
-        host.answered("use");
-        return this.answer(plainOk(track.status, this.capabilities));
-      case "select": {
-        if (host.mayRunMore(statement.tables)) track.soil("function");
-        const names = statement.readsVariables;
-        if (names === undefined || query.text === undefined || this.#tracks || track.dirty !== undefined) break;
-        // Others change behind the session's back (read_only, for one).
-        if (!names.every((name) => host.facts.reported.has(name))) break;
-        const key = `${this.relayKey}${query.text}`;
-        const bytes = free ? host.graph?.reading(track.settings, key) : undefined;
-        if (bytes !== undefined) {
-          track.warned = undefined;
-          host.answered("read");
-          return this.answer(bytes);
-        }
-        this.#reading = new Reading(key, names);
-        break;
-      }
       case "empty":
         break;
+      case "select": {
+        if (host.mayRunMore(statement.tables)) track.soil("function");
+        const names = this.#hears ? undefined : readingOf(statement, track, host);
+        if (names !== undefined && query.text !== undefined) {
+          this.#reading = new Reading(readingKey(query.text, this.capabilities), names);
+        }
+        break;
+      }
       default:
         track.soil(statement.residue ?? "opaque");
     }
@@ -392,6 +331,7 @@ export class Session implements SocketHandler, BackendUser {
     const { root } = settings;
     this.#prepared.clear();
     this.#started = this.#host.now();
+    this.#hold.use();
     backend.prepare([{ kind: "reset" }, { kind: "names", charset: root.charset }, { kind: "trackers" }]).then(
       () => {
         if (this.#backend !== backend) return;
@@ -403,61 +343,28 @@ export class Session implements SocketHandler, BackendUser {
     );
   }
 
-  /** Distinguishes the encodings a reply can have. */
-  get relayKey(): string {
-    return (this.capabilities & CAP.DEPRECATE_EOF) === 0 ? "c" : "d";
+  get #backend(): Backend | undefined {
+    return this.#hold.backend;
   }
 
-  /** The client hears of changes in its session: only the server itself can tell them. */
-  get #tracks(): boolean {
+  /** The client hears of changes in its session. */
+  get #hears(): boolean {
     return (this.capabilities & CAP.SESSION_TRACK) !== 0;
-  }
-
-  /** Whether a schema can be named without asking the server. */
-  #mayUse(name: string): boolean {
-    return this.#backend === undefined && !this.#tracks && this.#host.schemas.known(name);
   }
 
   #forward(frames: Uint8Array, statement: Statement | undefined): void {
     this.#started = this.#host.now();
     const backend = this.#backend;
     if (backend !== undefined) return this.#send(backend, [], frames);
-    const { track } = this;
-    // After a plain SELECT all that can be read of earlier statements is its own.
-    const fresh = statement?.kind !== "select" || statement.readsPrevious;
-    const want = withPromised(wantOf(track, this.capabilities, fresh), this.promised);
     this.#waiting = frames;
     this.reader.hold();
-    // What is free is given at once, before `checkout` returns.
-    let settled = false;
-    const checkout = this.#host.checkout(want, {
-      onBackend: (lent) => {
-        settled = true;
-        this.#checkout = undefined;
-        void this.#bind(lent, want);
-      },
-      onRefuse: (error) => {
-        settled = true;
-        this.#checkout = undefined;
-        this.#refuse(error);
-      },
-    });
-    if (!settled) this.#checkout = checkout;
-  }
-
-  #bind(backend: Backend, want: Want): void | Promise<void> {
-    this.#backend = backend;
-    const { warned } = this.track;
-    const steps = want.fresh && warned !== undefined
-      ? [...plan(backend.state, want), { kind: "query", text: warned } as const]
-      : plan(backend.state, want);
-    backend.lend(this);
-    // Only what cannot fail goes out in one write with the command: in another schema it would do harm.
-    if (!steps.some((step) => step.kind === "schema")) return this.#sendWaiting(backend, steps);
-    return backend.prepare(steps).then(
-      () => this.#backend === backend && this.#sendWaiting(backend, []),
-      (error) => this.#backend === backend && this.#refuse(error),
-    ) as Promise<void>;
+    // After a plain SELECT all that can be read of earlier statements is its own.
+    const fresh = statement?.kind !== "select" || statement.readsPrevious;
+    this.#hold.take(
+      fresh,
+      (lent, steps) => this.#sendWaiting(lent, steps),
+      (error) => this.#refuse(error),
+    );
   }
 
   #sendWaiting(backend: Backend, steps: readonly Step[]): void {
@@ -469,7 +376,7 @@ export class Session implements SocketHandler, BackendUser {
   }
 
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
-    this.#ran = true;
+    this.#hold.use();
     this.relay.begin(this.#command, {
       allowInfile: (this.capabilities & CAP.LOCAL_FILES) !== 0,
       // The reply goes on counting where the command's last frame ends.
@@ -506,7 +413,7 @@ export class Session implements SocketHandler, BackendUser {
   /** No backend could be had, or not one that fits: the command has not run, the session lives on. */
   #refuse(error: CoreError): void {
     this.#waiting = undefined;
-    this.#drop("unprepared");
+    this.#hold.drop("unprepared");
     this.#host.problem(error);
     const packet = errorFor(error);
     if (!this.#whole) return this.#fail(packet);
@@ -529,7 +436,7 @@ export class Session implements SocketHandler, BackendUser {
   onBackendLost(error: CoreError): void {
     if (this.#backend === undefined) return;
     const waits = this.#command >= 0 && !this.#replied;
-    this.#drop("lost");
+    this.#hold.drop("lost");
     this.#host.problem(error);
     // Who waits for nothing sees what a client of the server sees: a closed connection.
     if (waits) this.#fail(errorFor(error));
@@ -582,55 +489,14 @@ export class Session implements SocketHandler, BackendUser {
       bytes: this.relay.bytes,
       error: this.#error,
     });
-    if (this.#gone) this.#ended();
-    else this.#next();
-  }
-
-  /** What ran when the client left is over. */
-  #ended(): void {
-    this.#command = -1;
-    if (this.#abandoned === undefined) return;
-    clearTimeout(this.#abandoned);
-    this.#giveBack();
-  }
-
-  #giveBack(): void {
-    const backend = this.#backend;
-    if (backend === undefined) return;
-    this.#backend = undefined;
-    const { track } = this;
-    backend.reclaim();
-    this.#host.promises.end(backend);
-    // It may have got a default schema, which nothing takes away.
-    backend.kind = kindOf(this.capabilities, track.schema);
-    backend.state = {
-      settings: track.settings,
-      dirty: this.#ran ? track.dirty : undefined,
-      schema: track.schema,
-      multiStatements: track.multiStatements,
-      used: this.#ran || backend.state.used,
-    };
-    if (track.schema !== undefined) this.#host.schemas.remember(track.schema);
-    if (track.dirty !== undefined) this.#host.pinned(track.dirty);
-    this.#host.release(backend);
-  }
-
-  #drop(reason: string): void {
-    const backend = this.#backend;
-    if (backend === undefined) return;
-    this.#backend = undefined;
-    backend.reclaim();
-    this.#host.discard(backend, reason);
+    this.#next();
   }
 
   // COM_CHANGE_USER; see `change_user.ts`.
 
   /** Takes the backend that was needed to check its new schema, if any. */
   adopt(backend: Backend | undefined): void {
-    if (backend === undefined) return;
-    if (this.#gone) return this.#host.discard(backend, "client_left");
-    this.#backend = backend;
-    backend.lend(this);
+    this.#hold.adopt(backend);
   }
 
   /** Makes the backend it holds one of a new session. */
@@ -640,31 +506,23 @@ export class Session implements SocketHandler, BackendUser {
 
   /** Goes on with a connection of its own. */
   move(host: SessionHost, backend: Backend): void {
-    // The client may still name it by its id.
-    const promised = this.promised;
-    if (promised !== undefined) {
-      if (promised === this.#backend) this.#drop("promised");
-      else this.#host.promises.void(promised);
-    }
-    this.#giveBack();
     this.#host = host;
     this.dedicated = true;
-    this.adopt(backend);
+    this.#hold.move(host, backend);
   }
 
   /** What follows is a new session. */
   begin(user: string, track: Track): void {
     this.user = user;
     this.track = track;
-    this.#ran = false;
+    this.#hold.begin();
     this.#prepared.clear();
     this.#preparedChanges = false;
   }
 
   /** The dialogue is over. */
   changed(): void {
-    if (this.#gone) this.#ended();
-    else this.#next();
+    this.#next();
   }
 
   /** What its connection is like: whether a secret may come as it is, and over TLS. */
@@ -708,8 +566,4 @@ export class Session implements SocketHandler, BackendUser {
 function statementId(frames: Uint8Array): number {
   if (frames.byteLength < 9) return -1;
   return (frames[5]! | frames[6]! << 8 | frames[7]! << 16 | frames[8]! << 24) >>> 0;
-}
-
-function text(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }

@@ -1,7 +1,8 @@
 import { Reader } from "./bytes.ts";
 import type { Trackers } from "./packets.ts";
 
-const TYPE = {
+/** The kinds of trackers, by their numbers on the wire. */
+export const TRACKER = {
   SYSTEM_VARIABLES: 0,
   SCHEMA: 1,
   STATE_CHANGE: 2,
@@ -35,14 +36,14 @@ export function decodeTrackers(block: Uint8Array): Trackers {
   while (reader.left > 0) {
     const type = reader.u8();
     const data = new Reader(reader.lenencBytes());
-    if (type === TYPE.SYSTEM_VARIABLES) {
+    if (type === TRACKER.SYSTEM_VARIABLES) {
       while (data.left > 0) variables.push([data.lenencText(), data.lenencText()]);
-    } else if (type === TYPE.SCHEMA) schema = data.lenencText();
+    } else if (type === TRACKER.SCHEMA) schema = data.lenencText();
     // MySQL has a string with its length here, MariaDB the bare digit.
-    else if (type === TYPE.STATE_CHANGE) stateChanged = data.rest().at(-1) === 0x31;
-    else if (type === TYPE.TRANSACTION_CHARACTERISTICS) characteristics = data.lenencText();
-    else if (type === TYPE.TRANSACTION_STATE) transaction = data.lenencText();
-    else if (type === TYPE.GTIDS) {
+    else if (type === TRACKER.STATE_CHANGE) stateChanged = data.rest().at(-1) === 0x31;
+    else if (type === TRACKER.TRANSACTION_CHARACTERISTICS) characteristics = data.lenencText();
+    else if (type === TRACKER.TRANSACTION_STATE) transaction = data.lenencText();
+    else if (type === TRACKER.GTIDS) {
       data.u8();
       gtids = data.lenencText();
     }

@@ -8,7 +8,7 @@ import { connect } from "../../../plugins/dbproxy/net/connect.ts";
 import { listen, type Listening, type ListenOptions } from "../../../plugins/dbproxy/net/listen.ts";
 import type { ByteSocket, Place } from "../../../plugins/dbproxy/net/socket.ts";
 import { pair } from "../../support/pair.ts";
-import { allowSlowTests, pause, within } from "../../support/wait.ts";
+import { allowSlowTests, turns, within } from "../../support/wait.ts";
 import { Inbox, utf8 } from "./inbox.ts";
 
 allowSlowTests(60_000);
@@ -79,9 +79,9 @@ for (const [kind, open] of Object.entries(kinds)) {
       const { client, server, listening } = await open();
       const a = new Inbox(client);
       client.write(utf8("early, "));
-      await pause(20);
+      await turns();
       client.write(utf8("before, "));
-      await pause(20);
+      await turns();
       const b = new Inbox(server);
       client.write(utf8("after"));
       await b.read(20);
@@ -96,7 +96,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       const { client, server, listening } = await open();
       client.write(utf8("bye"));
       client.end();
-      await pause(30);
+      await turns();
       const b = new Inbox(server);
       await b.until(() => b.end !== undefined);
       expect([b.text, b.closes]).toEqual(["bye", 1]);
@@ -109,9 +109,9 @@ for (const [kind, open] of Object.entries(kinds)) {
       let second: Inbox | undefined;
       server.handler = { onData: () => second = new Inbox(server), onDrain() {}, onClose() {} };
       client.write(utf8("x"));
-      await pause(20);
+      await turns();
       client.write(utf8("y"));
-      await pause(20);
+      await turns();
       await second!.read(1);
       expect(second!.text).toBe("y");
       client.destroy();
@@ -131,10 +131,10 @@ for (const [kind, open] of Object.entries(kinds)) {
       let full = 0;
       for (; wrote < parts; wrote++) if (!client.write(part)) full++;
       expect(full).toBeGreaterThan(0);
-      await pause(100);
+      await turns(50);
       const before = b.length;
       expect(client.pending).toBeGreaterThan(262_144);
-      await pause(100);
+      await turns(50);
       expect([b.length, a.drains]).toEqual([before, 0]);
       server.resume();
       await b.read(parts * part.length);
@@ -166,7 +166,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       server.pause();
       client.write(new Uint8Array(12_000_000));
       client.end();
-      await pause(30);
+      await turns();
       server.resume();
       await b.until(() => b.end !== undefined);
       expect([b.length, b.end]).toEqual([12_000_000, null]);
@@ -181,7 +181,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       server.end();
       for (let i = 0; i < 5; i++) {
         client.write(utf8("a login nobody reads"));
-        await pause(2);
+        await turns(2);
       }
       await a.until(() => a.end !== undefined);
       expect([a.text, a.end]).toEqual(["too many connections", null]);
@@ -200,7 +200,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       client.resume();
       await a.until(() => a.end !== undefined);
       await b.until(() => b.end !== undefined);
-      await pause(20);
+      await turns();
       expect([a.closes, b.closes, b.length]).toEqual([1, 1, 0]);
       await listening.close();
     });

@@ -15,7 +15,7 @@ import {
 } from "../../../plugins/dbproxy/net/tls.ts";
 import { makeCertificates } from "../../support/certificates.ts";
 import { everyBytes, pair } from "../../support/pair.ts";
-import { allowSlowTests, pause } from "../../support/wait.ts";
+import { allowSlowTests, turns, waitFor, within } from "../../support/wait.ts";
 import { Inbox, utf8 } from "./inbox.ts";
 
 allowSlowTests(60_000);
@@ -116,7 +116,7 @@ describe("TLS", () => {
     b.pause();
     let full = 0;
     for (let i = 0; i < 200; i++) if (!a.write(new Uint8Array(100_000))) full++;
-    await pause(200);
+    await turns(50);
     // How much of it waits in TLS itself, where it is not counted, is the runtime's affair.
     expect([full > 0, inA.drains]).toEqual([true, 0]);
     expect(inB.length).toBeLessThan(5_000_000);
@@ -161,7 +161,7 @@ describe("TLS", () => {
     };
     writer.handler = { onData() {}, onDrain: go, onClose() {} };
     go();
-    await Promise.race([promise, pause(20_000)]);
+    await within(20_000, "the transfer", promise).catch(() => {});
     expect([sent, got]).toEqual([total, total]);
     writer.destroy();
     reader.destroy();
@@ -245,13 +245,12 @@ describe("TLS", () => {
   test("leaves no descriptor behind", async () => {
     const open = () => execFileSync("sh", ["-c", `ls -l /proc/${process.pid}/fd | grep -c socket || true`]).toString();
     await handshake({ mode: "required" });
-    await pause(50);
+    await turns();
     const before = Number(open());
     for (let i = 0; i < 10; i++) {
       await handshake({ mode: "required" });
       await handshake({ mode: "verify_identity", ca, servername: "wrong" });
     }
-    await pause(100);
-    expect(Number(open())).toBeLessThan(before + 4);
+    await waitFor(() => Number(open()) < before + 4, { what: `descriptors to be closed, to about ${before}` });
   });
 });

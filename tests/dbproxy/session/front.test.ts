@@ -17,6 +17,7 @@ import { decodeGreeting } from "../../../plugins/dbproxy/wire/greeting.ts";
 import { encodeLogin } from "../../../plugins/dbproxy/wire/login.ts";
 import type { Greeting } from "../../../plugins/dbproxy/wire/packets.ts";
 import { pair } from "../../support/pair.ts";
+import { turns, waitFor } from "../../support/wait.ts";
 
 const greeting: Greeting = {
   version: "9.0.0",
@@ -111,8 +112,7 @@ class World {
   }
 
   async waiter(): Promise<CheckoutWaiter<Backend>> {
-    while (this.waiters.length === 0) await new Promise((resolve) => setTimeout(resolve, 0));
-    return this.waiters.shift()!;
+    return await waitFor(() => this.waiters.shift(), { what: "a checkout", every: 0 });
   }
 }
 
@@ -121,7 +121,7 @@ test("a client that leaves while its schema is looked for leaves nothing", async
   const { near, welcomed } = await world.client("app");
   const waiter = await world.waiter();
   near.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await turns();
   const backend = world.backend(5);
   waiter.onBackend(backend, 0);
   await welcomed;
@@ -137,7 +137,7 @@ test("a long command that comes while a backend is awaited is read to its end", 
   command.set([length & 0xff, length >> 8 & 0xff, length >> 16, 0, 3]);
   for (let at = 0; at < command.length; at += 65_536) near.write(command.slice(at, at + 65_536));
   const waiter = await world.waiter();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await turns();
   let sent = 0;
   const take = (bytes: Uint8Array) => {
     sent += bytes.length;
@@ -148,9 +148,8 @@ test("a long command that comes while a backend is awaited is read to its end", 
   backend.send = (_steps: unknown, frames: Uint8Array) => take(frames);
   backend.write = take;
   waiter.onBackend(backend as unknown as Backend, 0);
-  for (let turns = 0; sent < command.length && turns < 500; turns++) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await waitFor(() => sent >= command.length, { what: "the whole command", every: 0 });
+  await turns();
   expect(sent).toBe(command.length);
 });
 
@@ -172,7 +171,7 @@ test("a promise ends with a client that does not log in, or leaves", async () =>
   for (let i = 0; i < 2; i++) await talk.read();
   await welcomed;
   near.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await waitFor(() => world.host.sessions.size === 0, { what: "the session's end", every: 0 });
   const backend = world.backend(77);
   (backend as { kind: string }).kind = "0";
   (backend as { state: object }).state = { ...backend.state, schema: undefined };
@@ -183,15 +182,16 @@ test("a promise ends with a client that does not log in, or leaves", async () =>
   const third = await world.client(undefined);
   expect(third.greeted.threadId).toBeGreaterThan(0x3fffffff);
   for (const { near } of [second, third]) near.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(backend.promised).toBe(false);
+  await waitFor(() => !backend.promised, { what: "the promise's end", every: 0 });
+  // The other's end, too: its id was above all.
+  await turns();
   // Another's turn, so that it may be promised again.
   const other = { ...backend, id: 70 } as Backend;
   world.idle.push(other);
   const between = await world.client(undefined);
   expect(between.greeted.threadId).toBe(70);
   between.near.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await waitFor(() => !other.promised, { what: "the other promise's end", every: 0 });
   const fourth = await world.client(undefined, () => Promise.reject(new Error("no such user")));
   expect(fourth.greeted.threadId).toBe(77);
   await fourth.welcomed;

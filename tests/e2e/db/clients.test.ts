@@ -90,7 +90,9 @@ forEachServer("clients", { database: { init }, proxy: { size: 8 }, hosts: runtim
     $db = $open(); $id = one($db, 'SELECT CONNECTION_ID()'); $db->exec('SET @mine=7'); $db->exec("SET NAMES latin1");
     $db = null;
     $db = $open(); $again = [one($db, 'SELECT CONNECTION_ID()') == $id, one($db, 'SELECT @mine'), one($db, 'SELECT @@character_set_client')];
-    my()->query("KILL $id"); usleep(50000); $db = null;
+    $other = my(); $other->query("KILL $id");
+    for ($n = 0; $n < 200 && one($other, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = $id"); $n++) usleep(10000);
+    $db = null;
     $db = $open();
     return [$again, one($db, 'SELECT CONNECTION_ID()') == $id, one($db, 'SELECT @mine')];`;
     expect(await php(way.place, script)).toEqual([[true, 7, "latin1"], false, null]);

@@ -220,15 +220,17 @@ function faults(server: (typeof servers)[number], host: HostName): void {
     await waitFor(() => seen.length > 100, { what: "some sessions" });
     const killed = performance.now();
     await database.kill();
-    await pause(1000);
+    await waitFor(() => seen.filter(({ from, end }) => from > killed && end !== "served").length > 100, {
+      what: "sessions that find no database",
+    });
     const dead = performance.now();
     await database.start();
     const back = performance.now();
-    await pause(1600);
+    const ofLater = () => seen.filter(({ from }) => from > back + 1000);
+    await waitFor(() => ofLater().length > 10, { what: "sessions a second after its return" });
     over = true;
     await failed;
-    const late = seen.filter(({ from }) => from > back + 1000);
-    expect(late.length).toBeGreaterThan(10);
+    const late = ofLater();
     expect(late.filter(({ end }) => end !== "served")).toEqual([]);
     // Who came when it was known to be dead was told so in the protocol.
     const between = seen.filter(({ from }) => from > killed + 200 && from < dead);

@@ -25,6 +25,9 @@ export function scramble(plugin: string, password: string, nonce: Buffer): Buffe
       const once = hash("sha256", secret);
       return xor(once, hash("sha256", hash("sha256", once), nonce));
     }
+    case "sha256_password":
+      // Asks for the server's key.
+      return Buffer.of(1);
     case "mysql_clear_password":
       return Buffer.from(`${password}\0`);
     default:
