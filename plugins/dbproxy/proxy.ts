@@ -166,18 +166,10 @@ export class MysqlProxy implements DatabaseReport {
   /** Accepts nobody any more; resolves when the last session has ended, or `deadline` aborts. */
   async drain(deadline: AbortSignal): Promise<void> {
     await this.#stopListening();
-    const { sessions } = this.#upstream;
-    while (sessions.size > 0 && !deadline.aborted) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(done, 50);
-        function done() {
-          clearTimeout(timer);
-          deadline.removeEventListener("abort", done);
-          resolve();
-        }
-        deadline.addEventListener("abort", done, { once: true });
-      });
-    }
+    if (deadline.aborted) return;
+    const given = Promise.withResolvers<void>();
+    deadline.addEventListener("abort", () => given.resolve(), { once: true });
+    await Promise.race([this.#upstream.sessions.empty(), given.promise]);
   }
 
   /** Ends everything. */

@@ -69,7 +69,7 @@ async function check(talk: Talk, session: Session, asked: ChangeUser, track: Tra
     throw new Refused(accessDenied(asked.user, session.peer, auth.byteLength > 0));
   }
   if (session.backend === undefined) {
-    session.adopt(await enter(options.host, session.capabilities, track, session.promised));
+    session.adopt(await enter(options.host, session.capabilities, track, session.promised, session));
   } else await session.renew(track);
 }
 

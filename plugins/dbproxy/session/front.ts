@@ -96,7 +96,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
     );
     let backend = relayed?.backend;
     try {
-      backend ??= await enter(host, capabilities, track, promised);
+      backend ??= await enter(host, capabilities, track, promised, talk);
     } catch (cause) {
       // The password was right.
       talk.write(...farewell);
@@ -208,22 +208,35 @@ export function hostOf(socket: ByteSocket): string {
   return socket.remoteAddress === "" ? "localhost" : socket.remoteAddress;
 }
 
+/** A client that may leave while others work for it. */
+export interface Leaver {
+  onLeave: (() => void) | undefined;
+}
+
 /**
  * Makes sure that the client's default schema is there, as its login would. Returns the backend that was needed to ask;
  * none when the schema was used lately.
+ *
+ * @throws CoreError `DB_CLOSED` when the client leaves before it has a backend
  */
 export async function enter(
   host: SessionHost,
   capabilities: number,
   track: Track,
   promised: Backend | undefined,
+  client: Leaver,
 ): Promise<Backend | undefined> {
   const { schema } = track;
   if (schema === undefined || host.schemas.known(schema)) return undefined;
   const want = withPromised(wantOf(track, capabilities, true), promised);
   const backend = await new Promise<Backend>((resolve, reject) => {
-    host.checkout(want, { onBackend: resolve, onRefuse: reject });
-  });
+    const checkout = host.checkout(want, { onBackend: resolve, onRefuse: reject });
+    // Who has left stands in no line.
+    client.onLeave = () => {
+      checkout.cancel();
+      reject(new CoreError("DB_CLOSED", "The client left while its schema was looked for"));
+    };
+  }).finally(() => client.onLeave = undefined);
   try {
     // Chosen again even where it is chosen: it may have been dropped.
     const steps = plan(backend.state, want);

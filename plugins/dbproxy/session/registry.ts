@@ -13,6 +13,12 @@ export class SessionRegistry {
   #next = first;
   /** Sessions with an id of the proxy's own. */
   #own = 0;
+  #emptied = Promise.withResolvers<void>();
+
+  /** Resolves when there is none, at once where there is none now. */
+  async empty(): Promise<void> {
+    if (this.#sessions.size > 0) await this.#emptied.promise;
+  }
 
   get size(): number {
     return this.#sessions.size;
@@ -49,6 +55,9 @@ export class SessionRegistry {
     if (this.#sessions.delete(session) && session.id >= first) this.#own--;
     // A server that was started again counts from the beginning: the id may be another's by now.
     if (this.#greeted.get(session.id) === session) this.#greeted.delete(session.id);
+    if (this.#sessions.size > 0) return;
+    this.#emptied.resolve();
+    this.#emptied = Promise.withResolvers();
   }
 
   /**

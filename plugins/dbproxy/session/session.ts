@@ -67,6 +67,8 @@ export class Session implements SocketHandler, BackendUser {
   dedicated: boolean;
   /** Refused changes of its user. */
   refusals = 0;
+  /** Called once when the client leaves. */
+  onLeave: (() => void) | undefined;
   #host: SessionHost;
   readonly #socket: ByteSocket;
   readonly #changeUser: SessionOptions["changeUser"];
@@ -173,6 +175,7 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#command >= 0) this.#socket.peerPid?.([]);
     this.#socket.end();
     this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
+    this.onLeave?.();
     if (this.#command < 0) return this.#hold.leave("nothing");
     this.#hold.leave(this.#whole && this.#command !== COM.CHANGE_USER ? "running" : "unending");
   }

@@ -14,6 +14,8 @@ export class Conversation implements SocketHandler {
   readonly socket: ByteSocket;
   /** Sequence number of the next packet, whoever sends it. */
   seq = 0;
+  /** Called once when the peer leaves: for whoever waits for something else than its packets. */
+  onLeave: (() => void) | undefined;
   #reader = this.#fresh();
   #unread: Uint8Array | undefined;
   #packet: Uint8Array | undefined;
@@ -108,5 +110,8 @@ export class Conversation implements SocketHandler {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.reject(error);
+    const left = this.onLeave;
+    this.onLeave = undefined;
+    left?.();
   }
 }
