@@ -15,7 +15,14 @@ import { parseArgs } from "node:util";
 import type { Database, Place } from "../tests/support/database.ts";
 import { servers } from "../tests/support/db_matrix.ts";
 import { proxyAbsent, startProxy, type Strategy } from "../tests/support/db_proxy.ts";
-import { differences, type Outcome, runSuite, type SuiteResult, tally } from "../tests/support/mysqli_suite.ts";
+import {
+  differences,
+  type Outcome,
+  runSuite,
+  type SuiteResult,
+  suiteUsers,
+  tally,
+} from "../tests/support/mysqli_suite.ts";
 import { phpSource } from "../tests/support/php_source.ts";
 import { RawClient } from "../tests/support/raw_client.ts";
 import type { HostName } from "../tests/support/server.ts";
@@ -69,7 +76,12 @@ async function both(database: Database, title: string): Promise<number> {
   if (absent) throw new Error(`Cannot run through the proxy: ${absent}`);
   let unlike = 0;
   for (const strategy of values.strategy as Strategy[]) {
-    await using proxy = await startProxy({ upstream: database, strategy, host: values.host as HostName });
+    await using proxy = await startProxy({
+      upstream: database,
+      strategy,
+      host: values.host as HostName,
+      settings: suiteUsers,
+    });
     const name = `${title}, through the ${strategy} proxy on ${values.host}`;
     const proxied = await suite(name, proxy);
     for (const [index, result] of proxied.entries()) unlike += compare(name, direct[index]!, result);

@@ -8,10 +8,13 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { Place } from "./database.ts";
+import { type Place, tester } from "./database.ts";
 import type { PhpSource } from "./php_source.ts";
 
 export type Outcome = "PASSED" | "FAILED" | "SKIPPED" | "BORKED" | "WARNED" | "XFAILED" | "LEAKED" | "MISSING";
+
+/** Some of the tests log in as somebody else, or as nobody: a proxy they run through must know who is who. */
+export const suiteUsers = { auth: "users", users: { [tester.user]: tester.password }, unknown_users: "relay" } as const;
 
 export interface SuiteOptions {
   readonly source: PhpSource;

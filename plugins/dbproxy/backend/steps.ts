@@ -7,6 +7,11 @@ const encoder = new TextEncoder();
 /** Leaves that no rows were found. */
 export const forgetFound = "SELECT 1 FROM DUAL WHERE FALSE";
 
+/** What a new session needs before a client may have it. */
+export function beginning(charset: number): readonly Step[] {
+  return [{ kind: "names", charset }, { kind: "trackers" }];
+}
+
 /** One command of the proxy's own. */
 export interface OwnCommand {
   readonly step: Step["kind"];

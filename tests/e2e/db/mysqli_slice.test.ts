@@ -5,9 +5,8 @@
  * @module
  */
 import { expect, test } from "bun:test";
-import { tester } from "../../support/database.ts";
 import { forEachServer } from "../../support/db_matrix.ts";
-import { runSuite, type SuiteResult } from "../../support/mysqli_suite.ts";
+import { runSuite, type SuiteResult, suiteUsers } from "../../support/mysqli_suite.ts";
 import { type PhpSource, phpSource } from "../../support/php_source.ts";
 import { allowSlowTests } from "../../support/wait.ts";
 
@@ -61,9 +60,7 @@ try {
 if (!source) test.skip(`PHP's own tests: ${absent}`, () => {});
 else {
   const found = source;
-  // Some log in as somebody else, or as nobody: the proxy must know who is who.
-  const settings = { auth: "users", users: { [tester.user]: tester.password }, unknown_users: "relay" };
-  forEachServer("PHP's own tests", { proxy: { size: 10, settings }, strategies: ["smart"] }, (way) => {
+  forEachServer("PHP's own tests", { proxy: { size: 10, settings: suiteUsers }, strategies: ["smart"] }, (way) => {
     const run = (place: typeof way.place): Promise<SuiteResult> =>
       runSuite({ source: found, place, schema: "test", tests: slice });
 
