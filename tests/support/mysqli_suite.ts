@@ -14,7 +14,11 @@ import type { PhpSource } from "./php_source.ts";
 export type Outcome = "PASSED" | "FAILED" | "SKIPPED" | "BORKED" | "WARNED" | "XFAILED" | "LEAKED" | "MISSING";
 
 /** Some of the tests log in as somebody else, or as nobody: a proxy they run through must know who is who. */
-export const suiteUsers = { auth: "users", users: { [tester.user]: tester.password }, unknown_users: "relay" } as const;
+export const suiteUsers: Readonly<Record<string, unknown>> = {
+  auth: "users",
+  users: { [tester.user]: tester.password },
+  unknown_users: "relay",
+};
 
 export interface SuiteOptions {
   readonly source: PhpSource;
