@@ -47,7 +47,7 @@ function receive(): array
 function take(int $length): string
 {
     for ($got = ''; strlen($got) < $length;) {
-        $part = fread(STDIN, $length - strlen($got));
+        $part = fread(STDIN, min(65536, $length - strlen($got)));
         if ($part === false || $part === '') {
             exit(253);
         }
