@@ -16,8 +16,9 @@ export interface PhpForm {
 export function phpForm(parts: readonly FormPart[], maxNesting = 64): PhpForm {
   const post = new PhpArray();
   const files = new PhpArray();
+  const guarded = new Set<string>();
   for (const part of parts) {
-    if (part.kind === "file") addFile(files, part, maxNesting);
+    if (part.kind === "file") addFile(files, part, guarded, maxNesting);
     else register(post, part.name, part.value, maxNesting);
   }
   return { post, files };
@@ -70,21 +71,42 @@ function forged(changed: string, given: string): boolean {
   return ["__Host-", "__Secure-"].some((prefix) => changed.startsWith(prefix) && !given.startsWith(prefix));
 }
 
-/** Each property is a variable of its own, with the index of the name behind it. */
-function addFile(files: PhpArray, part: Extract<FormPart, { kind: "file" }>, maxNesting: number): void {
-  const bracket = part.name.indexOf("[");
-  const indexed = bracket >= 0 && part.name.endsWith("]");
-  const base = indexed ? part.name.slice(0, bracket) : part.name;
-  // Unlike in the names of fields, all space in front of an index goes.
-  const index = indexed ? part.name.slice(bracket).replace(/\[[ \t\r\n]+/g, "[") : "";
-  const put = (property: string, value: string | number) =>
-    register(files, `${base}[${property}]${index}`, value, maxNesting);
+/**
+ * Each property is a variable of its own, with the index of the name behind it.
+ *
+ * @param guarded names of files so far, which no property of another may take
+ */
+function addFile(
+  files: PhpArray,
+  part: Extract<FormPart, { kind: "file" }>,
+  guarded: Set<string>,
+  maxNesting: number,
+): void {
+  const name = plain(part.name);
+  const bracket = name.indexOf("[");
+  const base = bracket < 0 ? name : name.slice(0, bracket);
+  const index = name.slice(base.length);
+  const put = (property: string, value: string | number) => {
+    const variable = `${base}[${property}]${index}`;
+    if (property === "tmp_name") guarded.add(variable);
+    else if (guarded.has(variable)) return;
+    register(files, variable, value, maxNesting);
+  };
+  guarded.add(name);
   put("name", part.filename.slice(Math.max(part.filename.lastIndexOf("/"), part.filename.lastIndexOf("\\")) + 1));
   put("full_path", part.filename);
   put("type", part.mime);
   put("tmp_name", part.path);
   put("error", part.error);
   put("size", part.size);
+}
+
+/** Unlike in the names of fields, all space in front of an index goes. */
+function plain(name: string): string {
+  const given = name.replace(/^ +/, "");
+  const bracket = given.indexOf("[");
+  if (bracket < 0) return given.replace(/[ .]/g, "_");
+  return given.slice(0, bracket).replace(/[ .]/g, "_") + given.slice(bracket).replace(/\[[ \t\r\n]+/g, "[");
 }
 
 function isSpace(char: string | undefined): boolean {

@@ -27,7 +27,10 @@ export class SpoolFile {
     this.#file = file;
   }
 
-  static async create(kind: string, { dir, owner, mode = 0o600, open: make = exclusive }: SpoolPlace): Promise<SpoolFile> {
+  static async create(
+    kind: string,
+    { dir, owner, mode = 0o600, open: make = exclusive }: SpoolPlace,
+  ): Promise<SpoolFile> {
     const path = join(dir, `${kind}-${randomUUID()}`);
     const file = new SpoolFile(path, await make(path, mode));
     try {

@@ -94,7 +94,9 @@ export class Uploads implements MultipartSink {
   /** Deletes what is there. Never rejects. */
   async remove(): Promise<void> {
     await this.#current?.file?.remove();
-    await Promise.all(this.#parts.map((part) => part.kind === "file" && part.path !== "" ? deleteFile(part.path) : undefined));
+    await Promise.all(
+      this.#parts.map((part) => part.kind === "file" && part.path !== "" ? deleteFile(part.path) : undefined),
+    );
   }
 }
 

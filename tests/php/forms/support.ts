@@ -25,9 +25,7 @@ export class Collected {
     const bytes = Buffer.concat(this.#bytes);
     const part = this.parts.pop() as Extract<FormPart, { kind: "file" }>;
     this.parts.push(
-      error === 0
-        ? { ...part, size: bytes.length, path: bytes.toString("hex") }
-        : { ...part, error, mime: "" },
+      error === 0 ? { ...part, size: bytes.length, path: bytes.toString("hex") } : { ...part, error, mime: "" },
     );
   }
 }
