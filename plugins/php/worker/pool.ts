@@ -322,8 +322,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
 
   /** Usable workers beyond those that are wanted. */
   get #surplus(): number {
-    const wanted = Math.max(this.#size, this.#granted) + this.#spares;
-    return this.#count((member) => member.usable) - wanted;
+    return this.#count((member) => member.usable) - this.#size - this.#spares;
   }
 
   #left(member: Member, reason: WorkerRestart | undefined): void {
@@ -343,7 +342,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     if (member.crashed) this.#options.onCrash?.(member.report(exit));
     if (this.#closed === undefined && member.generation.boots.failures > 0) {
       const error = bootError(exit, member.error);
-      if (member.reason === "boot_failed" || this.#problem === undefined) this.#problem = error;
+      if (member.generation === this.#generation) this.#problem = error;
       const roll = this.#roll;
       if (roll?.generation === member.generation && roll.givesUp(member.timedOut)) {
         roll.reject(error);
@@ -432,7 +431,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     const roll = this.#roll;
     if (roll !== undefined && !roll.committed) this.#begin(roll.generation, 1 - this.#booting(roll.generation));
     const booting = this.#booting(this.#generation);
-    const vacant = -this.#surplus - booting + Math.min(0, this.#size - this.#granted);
+    const vacant = -this.#surplus - booting;
     const due = roll?.committed !== false && this.#count((member) => member.usable && member.due !== undefined) > 0;
     // One successor at a time: the next is booted when this one has taken its place.
     if (vacant > 0 || (vacant === 0 && booting === 0 && due)) this.#begin(this.#generation, Math.max(1, vacant));
@@ -450,7 +449,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     const booting = this.#booting(generation);
     const unproved = booting +
       this.#count((member) => member.serving && !member.proven && member.generation === generation);
-    const places = Math.max(this.#size, this.#granted) + this.#surge - this.#members.size;
+    const places = this.#size + this.#surge - this.#members.size;
     for (let n = Math.min(wanted, places, boots.room(now, booting, unproved)); n > 0; n--) {
       const member = new Member(generation, this.#options, this.#owner, this.#clock);
       this.#members.add(member);
