@@ -1,0 +1,5 @@
+<?php
+
+return static function (int $n): void {
+    echo "hello $n";
+};
