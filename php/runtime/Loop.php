@@ -58,7 +58,7 @@ final class Loop
         if (self::$running) {
             throw new LogicException('frankenphp_handle_request() called while a request is being handled');
         }
-        if (self::$ended || (self::$forked && self::$served > 0)) {
+        if (self::$ended || Reply::$stuck || (self::$forked && self::$served > 0)) {
             return false;
         }
         $connection = self::$connection ?? self::connect();
@@ -220,12 +220,17 @@ final class Loop
     /** The end of the process, whatever led to it. */
     private static function leave(): void
     {
+        self::lastWords();
+        // php-cgi ends with a head of its own, on stdout.
+        \header_remove();
+        \http_response_code(200);
+        \ini_alter('default_mimetype', '');
+    }
+
+    private static function lastWords(): void
+    {
         $error = \error_get_last();
         $fatal = $error !== null && ($error['type'] & Failure::FATAL) !== 0;
-        if (!self::$worker) {
-            return;
-        }
-        self::$worker = false;
         if (!self::$reached) {
             // It has failed to boot, or it is no worker script.
             $stray = \trim(Reply::takeStray());
@@ -237,26 +242,19 @@ final class Loop
         if (self::$connection === null || self::$number === 0) {
             return;
         }
-        if (!self::$running) {
-            self::$connection->send(Connection::LEAVING, 0, self::$number);
-            return;
+        if (self::$running && !($fatal && Reply::$headSent)) {
+            if ($fatal) {
+                \http_response_code(500);
+            }
+            Reply::endBuffers();
+            Session::close();
+            if (Reply::isOpen()) {
+                Reply::finish(Connection::empty(Connection::LEAVING, 0, self::$number));
+                return;
+            }
         }
-        if ($fatal && Reply::$headSent) {
-            Reply::abandon();
-            self::$connection->send(Connection::LEAVING, 0, self::$number);
-            return;
-        }
-        if ($fatal) {
-            \http_response_code(500);
-        }
-        Reply::endBuffers();
-        Session::close();
-        $open = Reply::isOpen();
-        $leaving = Connection::empty(Connection::LEAVING, 0, self::$number);
-        if ($open) {
-            Reply::finish($leaving);
-        } else {
-            self::$connection->send(Connection::LEAVING, 0, self::$number);
-        }
+        // What a fatal error has cut off must not look whole.
+        Reply::abandon();
+        self::$connection->send(Connection::LEAVING, 0, self::$number);
     }
 }

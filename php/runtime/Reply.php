@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Fairlead\Runtime;
 
+use RuntimeException;
 use Throwable;
 
 /**
@@ -22,6 +23,8 @@ final class Reply
     /** How many output buffers are not the script's. */
     private static int $base = 0;
 
+    /** Whether a buffer of the script's is there to stay. */
+    public static bool $stuck = false;
     /** Whether the client has been sent the status and the headers. */
     public static bool $headSent = false;
     /** Whether every write goes out at once. */
@@ -32,8 +35,15 @@ final class Reply
     /** Takes all output from here on: until a request begins, it is kept. */
     public static function captureOutput(): void
     {
+        // PHP's own server API must see no output: it would take the headers for sent, and those of all later requests.
+        \ob_start(static fn(): string => '', 0, 0);
+        self::capture();
+    }
+
+    private static function capture(): void
+    {
         // With a size of 1 every write comes at once, as without a buffer. The script cannot take this buffer away.
-        \ob_start(self::take(...), 1, 0);
+        \ob_start(self::take(...), 1, \PHP_OUTPUT_HANDLER_FLUSHABLE);
         self::$base = \count(\ob_list_handlers());
     }
 
@@ -71,14 +81,35 @@ final class Reply
     public static function endBuffers(): void
     {
         while (($level = self::level()) > 0) {
+            $thrown = null;
             try {
                 if (!@\ob_end_flush() && self::level() === $level) {
-                    // It does not let itself be removed.
-                    self::$base += $level;
+                    // It does not let itself be removed, and would be in the way of all later requests.
+                    self::$output .= \ob_get_contents();
+                    self::$stuck = true;
+                    self::capture();
                 }
-            } catch (Throwable $e) {
-                Failure::report($e);
+            } catch (Throwable $thrown) {
             }
+            if (self::level() === 0) {
+                self::captureAgain($thrown === null);
+            }
+            if ($thrown !== null) {
+                Failure::report($thrown);
+            }
+        }
+        self::captureAgain(true);
+    }
+
+    /** PHP disables all buffers that it cannot write to because the callback of one has thrown an exception. */
+    private static function captureAgain(bool $tell): void
+    {
+        if ((\ob_get_status()['flags'] & \PHP_OUTPUT_HANDLER_DISABLED) === 0) {
+            return;
+        }
+        self::capture();
+        if ($tell) {
+            Failure::report(new RuntimeException('The callback of an output buffer has thrown: what was printed since is lost'));
         }
     }
 

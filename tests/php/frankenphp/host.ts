@@ -75,6 +75,10 @@ export interface Host {
   /** Each reply frame as it comes. */
   onFrame(hear: (frame: Frame) => void): void;
   gone(): void;
+  /** How often it has told that it leaves. */
+  readonly leaves: number;
+  /** Closes the connection. */
+  hangUp(): void;
   stop(): Promise<Ended>;
   close(): void;
 }
@@ -116,6 +120,7 @@ export function startWorker(script: string, options: HostOptions = {}): Promise<
   let number = 0;
   let waiting: Waiting | undefined;
   let ready = false;
+  let leaves = 0;
   let onReady: (() => void)[] = [];
   const logs: string[] = [];
   const hearing: ((frame: Frame) => void)[] = [];
@@ -146,6 +151,7 @@ export function startWorker(script: string, options: HostOptions = {}): Promise<
     } else if (got.type === EARLY) waiting?.early.push(got.payload.toString("latin1"));
     else if (got.type === LOG) logs.push(`${got.payload[0]} ${got.payload.toString("utf8", 1)}`);
     else if (got.type === LEAVING) {
+      leaves++;
       if (waiting !== undefined) waiting.leaving = true;
     } else throw new Error(`unexpected frame of type ${got.type}`);
   };
@@ -202,6 +208,10 @@ export function startWorker(script: string, options: HostOptions = {}): Promise<
             else socket.write(frame(REQUEST, number, payload(request, path)));
           });
         },
+        get leaves() {
+          return leaves;
+        },
+        hangUp: () => socket?.destroy(),
         gone: () => socket?.write(frame(GONE, number)),
         async stop() {
           await idle();

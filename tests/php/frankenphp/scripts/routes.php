@@ -1,10 +1,14 @@
 <?php
 
-// A worker whose requests name what they want by their path.
+// A worker whose requests name what they want by their path: see the files of routes/.
 
-$n = 0;
-$loop = static function () use (&$n): void {
-    $n++;
-    (require __DIR__ . '/routes/' . basename($_SERVER['REQUEST_URI'] === '/' ? 'hello' : strtok($_SERVER['REQUEST_URI'], '?')) . '.php')($n);
+$routes = [];
+foreach (glob(__DIR__ . '/routes/*.php') as $file) {
+    $routes += require $file;
+}
+$served = 0;
+$handle = static function () use ($routes, &$served): void {
+    $served++;
+    $routes[trim(strtok($_SERVER['REQUEST_URI'], '?'), '/')]($served);
 };
-while (frankenphp_handle_request($loop));
+while (frankenphp_handle_request($handle));

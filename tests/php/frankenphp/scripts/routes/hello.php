@@ -1,5 +1,0 @@
-<?php
-
-return static function (int $n): void {
-    echo "hello $n";
-};
