@@ -1,0 +1,23 @@
+<?php
+
+declare(strict_types=1);
+
+if (!class_exists(\Fairlead\Worker\Fork\Forker::class, false)) {
+    require __DIR__ . '/../src/Fork/Forker.php';
+}
+
+if (!function_exists('fairlead_fork_token')) {
+    /**
+     * For a process that was started with FAIRLEAD_ISOLATION=fork, in place of its first connect: it becomes the parent and
+     * does not return; each of its children returns from here, with the token to connect with. A child answers one request.
+     *
+     * @throws RuntimeException when this PHP cannot fork, or Fairlead cannot be reached
+     */
+    function fairlead_fork_token(): string
+    {
+        return \Fairlead\Worker\Fork\Forker::serve(
+            (string) getenv('FAIRLEAD_SOCKET'),
+            (string) getenv('FAIRLEAD_TOKEN'),
+        );
+    }
+}
