@@ -22,7 +22,6 @@ final class Forker
     private const LOG = 9;
     private const ENDED = 10;
 
-    private const INFO = 1;
     private const WARN = 2;
 
     /** Seconds after which ended children are looked for, should their signal have come at a bad time. */
@@ -218,6 +217,9 @@ final class Forker
         // The state of mt_rand() and its kin came along with the fork.
         mt_srand();
         clearstatcache();
+        if (getenv('FAIRLEAD_FORK_END') !== 'slow') {
+            QuickEnd::arm();
+        }
         if (function_exists('set_time_limit')) {
             @set_time_limit((int) $this->timeLimit);
         }
@@ -232,14 +234,9 @@ final class Forker
                 continue; // something the application had started
             }
             unset($this->children[$pid]);
-            $byExit = pcntl_wifexited($status);
-            $this->ended(
-                $token,
-                $pid,
-                $byExit ? pcntl_wexitstatus($status) : 0,
-                $byExit ? 0 : pcntl_wtermsig($status),
-                '',
-            );
+            $code = pcntl_wifexited($status) ? pcntl_wexitstatus($status) : 0;
+            $signal = pcntl_wifsignaled($status) ? pcntl_wtermsig($status) : 0;
+            $this->ended($token, $pid, $code, $signal === QuickEnd::SIGNAL ? 0 : $signal, '');
         }
     }
 
