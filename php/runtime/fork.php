@@ -3,10 +3,12 @@
 declare(strict_types=1);
 
 // Now, while the folder is sure to be there: a deploy may take it away from under a running parent.
-if (!class_exists(\Fairlead\Worker\Fork\Forker::class, false)) {
-    require __DIR__ . '/../src/Fork/Forker.php';
-    require __DIR__ . '/../src/Fork/QuickEnd.php';
+foreach (['Forker', 'QuickEnd'] as $fairleadClass) {
+    if (!class_exists("Fairlead\\Worker\\Fork\\$fairleadClass", false)) {
+        require __DIR__ . "/../src/Fork/$fairleadClass.php";
+    }
 }
+unset($fairleadClass);
 
 if (!function_exists('fairlead_fork_token')) {
     /**
