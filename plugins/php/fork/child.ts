@@ -21,6 +21,9 @@ export interface ChildOptions {
   onOver(child: Child): void;
 }
 
+/** Its worker's. */
+export type ChildEvents = Pick<WorkerEvents, "onBroken" | "onLine" | "onExit">;
+
 /** How long (ms) a process that has closed its connection may still take to end. */
 const endMs = 2000;
 /** How long (ms) the parent's word on an end is waited for after the process is gone. */
@@ -35,7 +38,7 @@ export class Child {
   readonly pid: number;
   readonly #options: ChildOptions;
   readonly #link: Link;
-  #events: WorkerEvents | undefined;
+  #events: ChildEvents | undefined;
   #state: "idle" | "running" | "answered" | "over" = "idle";
   #closed = false;
   #killed = false;
@@ -65,7 +68,7 @@ export class Child {
   }
 
   /** From now on these hear of it. */
-  adopt(events: WorkerEvents): void {
+  adopt(events: ChildEvents): void {
     this.#events = events;
   }
 
@@ -148,7 +151,8 @@ export class Child {
     this.#state = "over";
     clearTimeout(this.#timer);
     this.#link.destroy();
-    const { code, signal } = this.#end ?? (this.#killed ? { code: null, signal: "SIGKILL" } : { code: whole ? 0 : null, signal: null });
+    const { code, signal } = this.#end ??
+      (this.#killed ? { code: null, signal: "SIGKILL" } : { code: whole ? 0 : null, signal: null });
     const exit: WorkerExit = { code, signal, lastWords: this.#options.lastWords() };
     this.#options.onOver(this);
     this.#events?.onExit(exit);

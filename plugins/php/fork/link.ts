@@ -1,5 +1,5 @@
 /**
- * What forking needs of the native protocol: the connection of one child, past its hello.
+ * What forking needs of the native protocol.
  *
  * @module
  */
@@ -7,6 +7,39 @@ import type { CoreError } from "../../../core/error.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerRequest } from "../worker/handle.ts";
 
+/** Where the processes connect. */
+export interface Door {
+  /** Path of its unix socket. */
+  readonly path: string;
+  /**
+   * Awaits the hello of one process. The connection is refused when `onHello` neither takes it as a parent's nor as a child's.
+   *
+   * @returns ends the waiting: a hello with this token is refused from now on
+   */
+  expect(token: string, onHello: (arrival: Arrival) => void): () => void;
+}
+
+/** A process that has said its hello. */
+export interface Arrival {
+  readonly pid: number;
+  readonly role: string | undefined;
+  /** To be called before `onHello` returns. */
+  asParent(events: ParentLinkEvents): ParentLink;
+  /** To be called before `onHello` returns. */
+  asChild(events: LinkEvents): Link;
+}
+
+export interface ParentLink {
+  write(type: number, payload: Uint8Array): void;
+  destroy(): void;
+}
+
+export interface ParentLinkEvents {
+  onFrame(type: number, payload: Uint8Array): void;
+  onClosed(): void;
+}
+
+/** The connection of a child. */
 export interface Link {
   /** As `Worker.send`. */
   send(request: WorkerRequest, sink: ReplySink): void;

@@ -51,6 +51,9 @@ export interface NurseryOptions<C> {
   onLost(exit: WorkerExit, orphans: number): void;
 }
 
+/** How long (ms) a parent without children may take to end when asked to. */
+const endMs = 5000;
+
 /**
  * The children of one parent at a time. The parent is started by the first order, and a new one by the first order after
  * it was lost: who orders has a back-off of its own. Children go to orders first come, first served; each one handed out
@@ -67,6 +70,7 @@ export class Nursery<C extends Spare> {
   readonly #spares: C[] = [];
   readonly #orders: Order<C>[] = [];
   #closing: (() => void) | undefined;
+  #late: ReturnType<typeof setTimeout> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: NurseryOptions<C>) {
@@ -111,6 +115,7 @@ export class Nursery<C extends Spare> {
     this.#children.delete(child.token);
     const at = this.#spares.indexOf(child);
     if (at >= 0) this.#spares.splice(at, 1);
+    this.#hurry();
   }
 
   /** No more children: spares are stopped, the others finish. Settles when the parent is gone. */
@@ -122,8 +127,15 @@ export class Nursery<C extends Spare> {
       if (this.#parent === undefined) done();
       else if (this.#up) this.#parent.stop();
       else this.#parent.kill();
+      this.#hurry();
     });
     return this.#closed;
+  }
+
+  /** A parent that has no more children and was asked to end has no reason to stay. */
+  #hurry(): void {
+    if (this.#closed === undefined || this.#children.size > 0 || this.#parent === undefined) return;
+    this.#late ??= setTimeout(() => this.#parent?.kill(), endMs);
   }
 
   /** Ends the parent at once, for a close that must not wait. */
@@ -193,6 +205,7 @@ export class Nursery<C extends Spare> {
     const orders = this.#orders.splice(0);
     for (const child of children) child.orphaned();
     for (const child of this.#spares.splice(0)) child.stop();
+    clearTimeout(this.#late);
     this.#closing?.();
     if (wasUp && this.#closed === undefined) this.#options.onLost(exit, children.length);
     for (const order of orders) order.onFailed(exit);
