@@ -79,7 +79,6 @@ final class Forker
         }
         stream_set_blocking($socket, true);
         $this->socket = $socket;
-        $this->warnOfSockets();
         $this->send(self::HELLO, serialize([
             'v' => 1,
             'token' => $token,
@@ -88,6 +87,7 @@ final class Forker
             'sapi' => PHP_SAPI,
             'role' => 'parent',
         ]));
+        $this->warnOfSockets();
     }
 
     /** Makes forks cheap, and this process fit to live long. */

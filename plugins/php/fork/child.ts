@@ -13,6 +13,8 @@ export interface ChildOptions {
   readonly system: {
     alive(who: Identity): boolean;
     kill(who: Identity): boolean;
+    /** Ends what an ended process has left in its group. */
+    killRest(who: Identity): void;
   };
   /** The last lines its parent wrote to stderr, which it shares. */
   lastWords(): readonly string[];
@@ -26,6 +28,8 @@ export type ChildEvents = Pick<WorkerEvents, "onBroken" | "onLine" | "onExit">;
 
 /** How long (ms) a process that has closed its connection may still take to end. */
 const endMs = 2000;
+/** How long (ms) the rest of an ended process' answer may take to be read. */
+const restMs = 500;
 /** How long (ms) the parent's word on an end is waited for after the process is gone. */
 const reportMs = 100;
 
@@ -41,6 +45,7 @@ export class Child {
   #events: ChildEvents | undefined;
   #state: "idle" | "running" | "answered" | "over" = "idle";
   #closed = false;
+  #paused = false;
   #killed = false;
   /** Its parent is gone: nobody tells of its end. */
   #orphan = false;
@@ -85,10 +90,12 @@ export class Child {
   }
 
   pause(): void {
+    this.#paused = true;
     this.#link.pause();
   }
 
   resume(): void {
+    this.#paused = false;
     this.#link.resume();
   }
 
@@ -114,8 +121,18 @@ export class Child {
   ended(end: Ended): void {
     if (this.#state === "over") return;
     this.#end = end;
-    // What it wrote last may not have been read yet.
-    if (this.#closed || this.#state !== "running") this.#finish();
+    if (this.#closed || this.#state !== "running") return this.#finish();
+    // What it wrote last may not have been read yet. Or it died, and something that it has started holds its connection.
+    this.#leftovers();
+  }
+
+  #leftovers(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      if (this.#paused) return this.#leftovers();
+      this.#options.system.killRest(this.#options.who);
+      this.#finish();
+    }, restMs);
   }
 
   orphaned(): void {

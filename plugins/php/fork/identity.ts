@@ -44,3 +44,11 @@ export function killIdentified(who: Identity): boolean {
   if (identify(who.pid)?.started !== who.started) return false;
   return who.group === who.pid ? signal(-who.pid, "SIGKILL") : signal(who.pid, "SIGKILL");
 }
+
+/** Ends what an ended process has left behind in the group that it led. */
+export function killRest(who: Identity): void {
+  if (who.group !== who.pid) return;
+  // While a group has members its number is nobody's pid: a process that has it now means that nobody is left.
+  const now = identify(who.pid);
+  if (now === undefined || now.started === who.started) signal(-who.pid, "SIGKILL");
+}

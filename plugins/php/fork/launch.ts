@@ -3,7 +3,7 @@ import { CoreError } from "../../../core/error.ts";
 import type { Launch } from "../worker/handle.ts";
 import type { ProcessOptions } from "../worker/process.ts";
 import { Child } from "./child.ts";
-import { alive, identify, killIdentified } from "./identity.ts";
+import { alive, identify, killIdentified, killRest } from "./identity.ts";
 import type { Door } from "./link.ts";
 import { Nursery } from "./nursery.ts";
 import { ParentProcess } from "./parent.ts";
@@ -55,13 +55,16 @@ export function forkLaunch(options: ForkOptions): ForkLaunch {
         onArrival(name, arrival) {
           const who = identify(arrival.pid);
           // It says who it is; the system says whose child that is.
-          if (who === undefined || who.parent !== started.pid) return;
+          if (who === undefined || who.parent !== started.pid) {
+            const message = `process ${arrival.pid} has the token of a child, and is none of ${started.pid}`;
+            return events.onEnded({ token: name, pid: 0, code: null, signal: null, message });
+          }
           events.onBorn(
             new Child({
               token: name,
               who,
               open: (link) => arrival.asChild(link),
-              system: { alive, kill: killIdentified },
+              system: { alive, kill: killIdentified, killRest },
               lastWords: () => started.words,
               onLine: options.onLine,
               onOver: (child) => nursery.over(child),
