@@ -266,24 +266,27 @@ final class Forker
         @fwrite($this->socket, pack('VCCvV', strlen($payload), $type, 0, 0, 0) . $payload);
     }
 
-    /**
-     * A connection that is open now is shared by all children: what one asks, another may read.
-     */
+    /** A connection that is open now is shared by all children: what one asks, another may read. */
     private function warnOfSockets(): void
     {
-        $own = 0;
+        $sockets = [];
         foreach (@scandir('/proc/self/fd') ?: [] as $fd) {
             // What Fairlead gave it as stdin, stdout and stderr may be sockets.
-            if ((int) $fd > 2 && str_starts_with((string) @readlink("/proc/self/fd/$fd"), 'socket:')) {
-                $own++;
+            if ((int) $fd > 2 && sscanf((string) @readlink("/proc/self/fd/$fd"), 'socket:[%d]', $inode) === 1) {
+                $sockets[$inode] = true;
             }
         }
-        if (--$own > 0) {
-            $this->log(self::WARN, $own === 1
-                ? 'The application left a socket open when it had booted. All forked children share it, and would mix up their '
-                    . 'conversations: connect in the request, or close before the first one'
-                : "The application left $own sockets open when it had booted. All forked children share them, and would mix "
-                    . 'up their conversations: connect in the request, or close before the first one');
+        // One that listens is Fairlead's: some JavaScript runtimes hand it down to the processes they start.
+        foreach (@file('/proc/net/unix') ?: [] as $line) {
+            if (sscanf($line, '%s %s %s %s %s %s %d', $_, $_, $_, $flags, $_, $_, $inode) === 7 && $flags === '00010000') {
+                unset($sockets[$inode]);
+            }
+        }
+        $count = count($sockets) - 1; // our own
+        if ($count > 0) {
+            $what = $count === 1 ? 'a socket' : "$count sockets";
+            $this->log(self::WARN, "The application has left $what open behind its boot. All forked children share what is open "
+                . 'then, and would mix up their conversations: connect in the request, or close before the first one');
         }
     }
 }

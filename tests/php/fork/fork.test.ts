@@ -248,7 +248,7 @@ describe("the parent", () => {
     withFarm({ env: { APP_BOOT: "socket" } }, async (farm) => {
       await farm.get("/");
       expect(farm.logs.length).toBe(1);
-      expect(farm.logs[0]).toContain("2 sockets open");
+      expect(farm.logs[0]).toContain("left 2 sockets open");
     }));
 
   test("says why it cannot fork", () =>
