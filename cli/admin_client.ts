@@ -26,11 +26,20 @@ const withPort = (place: string): string => /:\d+$/.test(place) ? place : `${pla
  * @throws CoreError `ADMIN_UNREACHABLE`, `ADMIN_REFUSED` (with what the server says was wrong)
  */
 export function askAdmin(at: Address, path: string): Promise<unknown> {
+  return call(at, "GET", path, patience);
+}
+
+/** As {@linkcode askAdmin}, for what the server shall do, however long that takes. */
+export function postAdmin(at: Address, path: string): Promise<unknown> {
+  return call(at, "POST", path, 0);
+}
+
+function call(at: Address, method: string, path: string, timeout: number): Promise<unknown> {
   const place = at.kind === "unix" ? { socketPath: at.path } : { host: connectable(at.host), port: at.port };
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) =>
       reject(new CoreError("ADMIN_UNREACHABLE", `Cannot ask the server at ${showAddress(at)}: ${why}`, { cause }));
-    const asked = request({ ...place, path, timeout: patience, agent: false }, (response) => {
+    const asked = request({ ...place, method, path, timeout, agent: false }, (response) => {
       const chunks: Uint8Array[] = [];
       response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
       response.on("error", (cause) => fail(cause.message, cause));

@@ -2,6 +2,7 @@ import { CoreError } from "../core/error.ts";
 import { runtime, version } from "../core/version.ts";
 import { check } from "./check.ts";
 import { db } from "./db.ts";
+import { reload } from "./reload.ts";
 import { schema } from "./schema.ts";
 import { serve } from "./serve.ts";
 
@@ -13,6 +14,10 @@ const verbs: Readonly<Record<string, { readonly run: Verb; readonly says: string
   check: {
     run: check,
     says: "check -c FILE       validate and print the effective configuration and where it comes from",
+  },
+  reload: {
+    run: reload,
+    says: "reload [-c FILE]    have a running server boot new PHP workers on new code, losing no request",
   },
   schema: { run: schema, says: "schema [-c FILE]    print a JSON Schema of the configuration, for editors" },
   db: { run: db, says: "db top [-c FILE]    watch a running server's database pools and its costliest statements" },

@@ -21,7 +21,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (options.server.public === undefined) {
     log("warn", "no server.public: nothing but routes of plugins is served; is this the folder of your fairlead.toml?");
   }
-  process.on("SIGHUP", () => log("warn", "SIGHUP changes nothing: restart to read the configuration again"));
+  process.on("SIGHUP", () => void server.reload());
   process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));
   process.on("uncaughtException", (error) => log("error", "an error was thrown and nobody caught it", { error }));
 

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { Reloads } from "./contracts/reloads.ts";
 import type { HealthBoard } from "./health.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
@@ -18,6 +19,7 @@ export interface Identity {
 /** Makes the admin listener's handler: liveness, readiness, identity, and the routes that plugins added. */
 export function createAdmin(
   health: HealthBoard,
+  reloads: Reloads,
   identity: Identity,
   plugins: Hono,
   log: Log,
@@ -29,6 +31,14 @@ export function createAdmin(
     return c.json({ ready, parts }, ready ? 200 : 503);
   });
   app.get("/-/whoami", (c) => c.json(identity));
+  app.post("/-/reload", async (c) => {
+    // A browser names where a POST comes from: no page may have a server reload.
+    if (c.req.header("origin") !== undefined) return c.json({ error: "not for browsers" }, 403);
+    const result = await reloads.run();
+    return c.json({
+      reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
+    });
+  });
   app.route("/", plugins);
   app.notFound(() => answer(404));
   app.onError((error, c) => {

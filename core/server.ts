@@ -7,6 +7,8 @@ import { Health } from "./contracts/health.ts";
 import { Site } from "./contracts/site.ts";
 import { CoreError } from "./error.ts";
 import { HealthBoard } from "./health.ts";
+import { type ReloadResult, Reloads } from "./contracts/reloads.ts";
+import { ReloadBoard } from "./reload_board.ts";
 import { type Address, parseAddress } from "./http/address.ts";
 import type { Intake } from "./http/exchange.ts";
 import { type Bound, listen } from "./http/listen.ts";
@@ -37,6 +39,8 @@ export interface RunningServer {
   readonly addresses: readonly Address[];
   readonly admin: Address | undefined;
   readonly app: App;
+  /** Has every part take what is new; see {@linkcode Reloads}. */
+  reload(): Promise<ReloadResult>;
   /**
    * Turns readiness off, stops accepting, lets running requests end within `server.drain` and frees everything.
    * Aborting `now` ends the patience at once. Returns what failed; an empty list is a clean end. Called again, it waits
@@ -51,6 +55,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sinks = openSinks(options.log, baseDir);
   const log = createLog({ level: options.log.level, format: options.log.format, sink: sinks.log });
   const health = new HealthBoard();
+  const reloads = new ReloadBoard(log);
   const identity: Identity = {
     pid: process.pid,
     executable: process.execPath,
@@ -61,9 +66,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   const offers: Offer[] = [
     [Health, health],
+    [Reloads, reloads],
     [
       Site,
       {
+        baseDir,
         publicRoot: server.public === undefined ? undefined : resolve(baseDir, server.public),
         timeoutMs: server.timeout,
         maxBody: server.max_body,
@@ -93,7 +100,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
     const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
     if (options.admin.listen !== "") {
-      const routes = createAdmin(health, identity, app.admin, log);
+      const routes = createAdmin(health, reloads, identity, app.admin, log);
       const at = parseAddress(options.admin.listen);
       const plain = { ...intake, proxies: new TrustedProxies([]) };
       admin = await listen({ ...common, at, intake: plain, tls: undefined, handle: routes });
@@ -138,6 +145,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     addresses: bounds.map((b) => b.at),
     admin: admin?.at,
     app,
+    reload: () => reloads.run(),
     stop(now) {
       now?.addEventListener("abort", giveUp, { once: true });
       if (now?.aborted) giveUp();

@@ -59,7 +59,13 @@ async function registry(plugins: readonly AnyPlugin[], config: Readonly<Record<s
     needs: [Meter],
     setup: (ctx) => found.resolve(ctx.use(Meter) as Registry),
   });
-  const site: Site = { publicRoot: tmpdir(), timeoutMs: 60_000, maxBody: 10_000_000, software: "Fairlead" };
+  const site: Site = {
+    baseDir: tmpdir(),
+    publicRoot: tmpdir(),
+    timeoutMs: 60_000,
+    maxBody: 10_000_000,
+    software: "Fairlead",
+  };
   const app = await createApp({
     plugins: [...plugins, reader as AnyPlugin],
     config,

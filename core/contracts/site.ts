@@ -2,6 +2,8 @@ import { type Token, token } from "../plugin.ts";
 
 /** The `[server]` facts plugins may need. The core provides it. */
 export interface Site {
+  /** Absolute path where relative paths of the configuration start. */
+  readonly baseDir: string;
   /** Absolute path of the only folder ever served, or undefined when none is configured. */
   readonly publicRoot: string | undefined;
   /** Milliseconds a request may take from its arrival to its last byte. */

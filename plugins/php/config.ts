@@ -1,11 +1,13 @@
 import * as z from "zod";
+import { duration, size } from "../../core/config/units.ts";
 
 const ini = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
-/** The `[php]` table. */
-export interface PhpSettings {
-  readonly engine: "auto" | "fpm";
+/** What one pool of PHP processes is like. Times in ms, memory in bytes. */
+export interface PoolSettings {
+  readonly engine: "auto" | "fpm" | "worker";
   readonly concurrency: number;
+  readonly max_concurrency: number;
   readonly binary?: string | undefined;
   readonly fastcgi?: string | undefined;
   readonly ini: Readonly<Record<string, string | number | boolean>>;
@@ -19,33 +21,124 @@ export interface PhpSettings {
   readonly front_controller: string | false;
   readonly allow?: readonly string[] | undefined;
   readonly deny: readonly string[];
+  readonly script?: string | undefined;
+  readonly root?: string | undefined;
+  readonly protocol: "auto" | "native" | "goridge" | "frankenphp";
+  readonly isolation: "none" | "fork";
+  readonly boot_timeout: number;
+  readonly max_memory: number;
+  readonly hard_memory: number;
+  readonly ttl: number;
+  readonly idle_ttl: number;
+  readonly watch: readonly string[];
 }
 
-export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
-  engine: z.enum(["auto", "fpm"]).default("auto").describe("How PHP runs; auto takes fpm."),
+/** Which requests a named pool takes; both when both are given. */
+export interface PoolMatch {
+  readonly host?: readonly string[] | undefined;
+  readonly path?: readonly string[] | undefined;
+}
+
+/** One `[php.pools.NAME]`. What it does not say of these is as in `[php]`. */
+export interface NamedPoolSettings extends Omit<PoolSettings, Inherited>, Partial<Pick<PoolSettings, Inherited>> {
+  readonly match: PoolMatch;
+}
+
+type Inherited = "binary" | "clear_env" | "user" | "group" | "index" | "front_controller" | "root";
+
+/** The `[php]` table. */
+export interface PhpSettings extends PoolSettings {
+  readonly pools: Readonly<Record<string, NamedPoolSettings>>;
+}
+
+const inherited = {
+  clear_env: z.boolean().describe(
+    "Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden.",
+  ),
+  index: z.string().describe("Script that answers for a folder."),
+  front_controller: z.union([z.string().startsWith("/"), z.literal(false)]).describe(
+    "Script that answers every path that is no file; false for none. With workers, the name it goes by in $_SERVER.",
+  ),
+};
+
+const own = {
+  engine: z.enum(["auto", "fpm", "worker"]).default("auto")
+    .describe("fpm runs each request anew; worker boots a script once. auto: worker where script is set, else fpm."),
   concurrency: z.int().min(0).max(10_000).default(0)
     .describe("PHP processes, and so requests at once; 0 decides by CPUs and memory."),
-  binary: z.string().optional().describe("php-fpm to start; found in PATH and /usr/sbin when absent."),
+  max_concurrency: z.int().min(0).max(10_000).default(0)
+    .describe("Workers there may be while requests have to wait; 0: no more than concurrency."),
+  binary: z.string().optional().describe("PHP to start: php-fpm, or php or php-cgi for workers; found when absent."),
   fastcgi: z.string().optional()
     .describe('Use a php-fpm that runs already: "unix:/PATH" or "HOST:PORT". concurrency must be its pm.max_children.'),
-  ini: ini.default({}).describe('php.ini settings, such as { memory_limit = "256M" }.'),
+  ini: ini.default({}).describe('php.ini settings, such as { memory_limit = "256M" }. A named pool adds to [php].'),
   env: z.record(z.string(), z.string()).default({}).describe(
-    "Environment variables PHP sees besides the server's own.",
+    "Environment variables PHP sees besides the server's own. A named pool adds to [php].",
   ),
-  clear_env: z.boolean().default(true)
-    .describe(
-      "Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden.",
-    ),
   catch_output: z.boolean().default(false)
     .describe("Log what scripts write to php://stderr, for about 30 us a request; error_log() is logged without."),
   max_requests: z.int().min(0).default(0).describe("Replace a PHP process after this many requests; 0 never does."),
   user: z.string().optional().describe("User PHP runs as when the server runs as root; www-data when absent."),
   group: z.string().optional().describe("Group PHP runs as when the server runs as root."),
-  index: z.string().default("index.php").describe("Script that answers for a folder."),
-  front_controller: z.union([z.string().startsWith("/"), z.literal(false)]).default("/index.php")
-    .describe("Script that answers every path that is no file; false for none."),
   allow: z.array(z.string()).optional().describe(
     'The only scripts a URL may name, such as ["/index.php", "/wp-*.php"].',
   ),
   deny: z.array(z.string()).default([]).describe('Scripts that no URL may run, such as ["/uploads/**"].'),
+  script: z.string().optional().describe("The worker script, which boots the application and asks for requests."),
+  root: z.string().optional().describe(
+    "The application's root, where workers start; the folder of the configuration when absent.",
+  ),
+  protocol: z.enum(["auto", "native", "goridge", "frankenphp"]).default("auto")
+    .describe("What the worker script speaks; auto finds out from its text."),
+  isolation: z.enum(["none", "fork"]).default("none")
+    .describe("fork answers each request in a fork of the booted process, so that no state is left; needs pcntl."),
+  boot_timeout: duration("30s").describe("How long a worker may take from its start to its first request."),
+  max_memory: size(0).describe("Replace a worker whose resident memory is over this, between requests; 0: none."),
+  hard_memory: size(0).describe("End a worker whose resident memory is over this, whatever it does; 0: none."),
+  ttl: duration(0).describe("Replace a worker of this age; 0 never does."),
+  idle_ttl: duration(0).describe("Replace a worker that has not been used for so long; 0 never does."),
+  watch: z.array(z.string()).default([])
+    .describe('For development: reload when files change, such as ["app/**/*.php", ".env"], relative to root.'),
+};
+
+const pool = z.strictObject({
+  match: z.strictObject({
+    host: z.array(z.string()).min(1).optional().describe('Hosts, such as ["api.example.com", "*.example.org"].'),
+    path: z.array(z.string().startsWith("/")).min(1).optional().describe('Paths, such as ["/api/**"].'),
+  }).refine((match) => match.host !== undefined || match.path !== undefined, "expected host, path or both")
+    .describe("Which requests it takes; the first pool that fits does, [php] the rest."),
+  ...own,
+  clear_env: inherited.clear_env.optional(),
+  index: inherited.index.optional(),
+  front_controller: inherited.front_controller.optional(),
 });
+
+export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
+  ...own,
+  clear_env: inherited.clear_env.default(true),
+  index: inherited.index.default("index.php"),
+  front_controller: inherited.front_controller.default("/index.php"),
+  pools: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, "expected a name of a-z, 0-9, - and _"), pool).default({})
+    .describe("Further pools of PHP processes, each for some hosts or paths."),
+}) as z.ZodType<PhpSettings>;
+
+/** A named pool's settings, with what it leaves to `[php]`. */
+export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSettings {
+  const { binary, clear_env, user, group, index, front_controller, root } = base;
+  const given = Object.fromEntries(
+    Object.entries(own).filter(([name, value]) => name !== "match" && value !== undefined),
+  ) as unknown as PoolSettings;
+  return {
+    // A program is of use to the same kind of engine only.
+    ...(engineOf(base) === engineOf(own as PoolSettings) ? { binary } : {}),
+    ...{ clear_env, user, group, index, front_controller, root },
+    ...given,
+    env: { ...base.env, ...own.env },
+    ini: { ...base.ini, ...own.ini },
+  };
+}
+
+/** What `auto` means. */
+export function engineOf({ engine, script }: Pick<PoolSettings, "engine" | "script">): "fpm" | "worker" {
+  return engine !== "auto" ? engine : script === undefined ? "fpm" : "worker";
+}

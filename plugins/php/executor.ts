@@ -1,19 +1,26 @@
 import type { Executions, RunningExecution } from "../../core/contracts/executions.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type Clock, systemClock } from "./fastcgi/clock.ts";
-import type { ChildPool } from "./fastcgi/pool.ts";
-import type { FcgiRequest } from "./fastcgi/request.ts";
+import type { ExecutionPool } from "./execution_pool.ts";
 import { Run } from "./run.ts";
-import type { ReceivedBody } from "./spool.ts";
 import { Watch, type Watched } from "./watch.ts";
 
 /** How an execution ended, as a metrics label. */
 export type ExecutionEnd = "ok" | "error" | "timeout" | "left";
 
-export interface ExecutorOptions {
-  readonly pool: ChildPool;
-  /** Ends a process that may hold no lease any more; false when it is not PHP's. */
-  killChild(pid: number): boolean;
+/** What a request keeps until it is over: the files of its body. */
+export interface Disposable {
+  /** Idempotent. */
+  dispose(): void;
+}
+
+export interface ExecutorOptions<R> {
+  readonly pool: ExecutionPool<R>;
+  /**
+   * Ends a process that may hold no lease any more; false when it is not PHP's. Absent where the pool itself sees to processes
+   * whose client has left.
+   */
+  readonly killChild?: (pid: number) => boolean;
   /** One line that PHP logged. */
   onStderr(x: Exchange, pid: number, text: string): void;
   onEnd(end: ExecutionEnd, ms: number): void;
@@ -37,14 +44,14 @@ interface Working extends Watched {
 }
 
 /** Runs admitted exchanges, each on one PHP process of the pool. */
-export class PhpExecutor implements Executions {
-  readonly options: ExecutorOptions;
+export class PhpExecutor<R> implements Executions {
+  readonly options: ExecutorOptions<R>;
   readonly clock: Clock;
   readonly #watch: Watch<Working>;
   /** Processes whose client has left: they run on until they print, or until their deadline. */
   readonly #deserted = new Map<number, Working>();
 
-  constructor(options: ExecutorOptions) {
+  constructor(options: ExecutorOptions<R>) {
     this.options = options;
     this.clock = options.clock ?? systemClock;
     this.#watch = new Watch(this.clock, lookEvery);
@@ -54,7 +61,7 @@ export class PhpExecutor implements Executions {
    * Sends the request to a process and answers with what it prints. The exchange's permits come back when the process
    * is free: after a timeout when its successor is up, after a disconnect when it has noticed.
    */
-  run(x: Exchange, request: FcgiRequest, body: ReceivedBody | undefined): Promise<Response> {
+  run(x: Exchange, request: R, body?: Disposable): Promise<Response> {
     x.hold();
     x.handler = "php";
     const run = new Run(this, x, request, body);
@@ -84,12 +91,14 @@ export class PhpExecutor implements Executions {
   }
 
   /** @internal A run has ended. */
-  ended(run: Run): void {
+  ended(run: Run<R>): void {
     this.#watch.delete(run);
   }
 
   /** @internal A process goes on for nobody: it is ended at its request's deadline. */
-  desert(pid: number, { x, started }: Run): void {
+  desert(pid: number, { x, started }: Run<R>): void {
+    const kill = this.options.killChild;
+    if (kill === undefined) return;
     const item: Working = {
       place: -1,
       x,
@@ -99,7 +108,7 @@ export class PhpExecutor implements Executions {
         if (now < x.deadline) return;
         this.#deserted.delete(pid);
         this.#watch.delete(item);
-        this.options.killChild(pid);
+        kill(pid);
         this.killed(pid, item);
       },
     };

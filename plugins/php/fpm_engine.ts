@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "../../core/plugin.ts";
-import type { PhpSettings } from "./config.ts";
+import type { PoolSettings } from "./config.ts";
 import type { RestartReason } from "./fastcgi/child.ts";
 import { greeting } from "./fastcgi/greet.ts";
 import { encodeParams } from "./fastcgi/params.ts";
@@ -23,7 +23,7 @@ export interface FpmEngine {
 }
 
 export interface EngineOptions {
-  readonly settings: PhpSettings;
+  readonly settings: PoolSettings;
   readonly children: number;
   readonly log: Log;
   onGreeted(pid: number): void;

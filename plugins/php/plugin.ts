@@ -1,37 +1,29 @@
+import { resolve } from "node:path";
 import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { Reloads } from "../../core/contracts/reloads.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { Site } from "../../core/contracts/site.ts";
+import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import { answer } from "../../core/http/answers.ts";
-import { type AnyPlugin, type Awaitable, definePlugin, type Execution } from "../../core/plugin.ts";
-import { chooseConcurrency } from "./concurrency.ts";
-import { phpTable } from "./config.ts";
-import { diskFs, folderIdentity } from "./disk_fs.ts";
-import { PhpExecutor } from "./executor.ts";
-import { type FpmEngine, ownFpm, useFpm } from "./fpm_engine.ts";
+import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts";
+import { PhpLane } from "./lane.ts";
+import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
-import { closedTo, realFolder } from "./readable.ts";
-import { requestWriter } from "./request_writer.ts";
-import { makeResolver, type Script } from "./resolve.ts";
-import { rememberResolutions } from "./resolve_cache.ts";
-import { isRoot, poolUser, userIds } from "./runtime_dir.ts";
-import { receiveBody, type ReceivedBody } from "./spool.ts";
+import { type FolderWatch, watchFolders } from "./reload/watch_folders.ts";
 
-/** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
-const bodyInMemory = 131_072;
-
-/** Why PHP will find no script, when that can be told beforehand. */
-function unreadable(publicRoot: string, user: string = poolUser().user): string | undefined {
-  const folder = realFolder(publicRoot);
-  if (folder === undefined) return `server.public is no folder: ${publicRoot}`;
-  const ids = isRoot() ? userIds(user) : undefined;
-  const closed = ids === undefined ? undefined : closedTo(ids, folder);
-  if (closed === undefined) return undefined;
-  return `PHP runs as ${user}, who may not enter ${closed}: every page will be "File not found"; ` +
-    `open that folder to it, or set php.user`;
+/** What fits no schema, since it is between two keys. */
+function check(name: string, settings: PoolSettings): void {
+  const wrong = (text: string) => new CoreError("CONFIG_PHP", `${name}: ${text}`);
+  const engine = engineOf(settings);
+  if (engine === "worker" && settings.script === undefined) throw wrong('engine = "worker" needs a script');
+  if (engine === "worker" && settings.fastcgi !== undefined) throw wrong("fastcgi is for the engine fpm");
+  if (engine === "fpm" && settings.script !== undefined) throw wrong('script is for engine = "worker"');
+  if (engine === "fpm" && settings.isolation === "fork") throw wrong('isolation = "fork" is for engine = "worker"');
+  if (engine === "fpm" && settings.watch.length > 0) throw wrong('watch is for engine = "worker"');
 }
 
 const php: AnyPlugin = definePlugin({
@@ -39,102 +31,91 @@ const php: AnyPlugin = definePlugin({
   api: 1,
   config: phpTable,
   needs: [Site, Health],
-  wants: [Gates, Meter, ScriptSettings],
+  wants: [Gates, Meter, ScriptSettings, Reloads],
   provides: [Executions],
   setup(ctx) {
-    const { config: settings, log } = ctx;
+    const { config: base, log } = ctx;
     const site = ctx.use(Site);
-    const { publicRoot } = site;
-    let executor: PhpExecutor | undefined;
-    ctx.provide(Executions, { byPid: (pid) => executor?.byPid(pid), pids: () => executor?.pids() ?? [] });
-    if (publicRoot === undefined) {
+    const lanes: PhpLane[] = [];
+    ctx.provide(Executions, {
+      byPid(pid) {
+        for (const { engine } of lanes) {
+          const running = engine?.executions.byPid(pid);
+          if (running !== undefined) return running;
+        }
+        return undefined;
+      },
+      *pids() {
+        for (const { engine } of lanes) if (engine !== undefined) yield* engine.executions.pids();
+      },
+    });
+    const count = phpMetrics(ctx.find(Meter) ?? noMeter, function* () {
+      for (const { name, engine } of lanes) if (engine !== undefined) yield [name, engine.figures];
+    });
+    const add = (name: string, settings: PoolSettings, matches: (x: Exchange) => boolean) => {
+      check(name === "php" ? "php" : `php.pools.${name.slice(4)}`, settings);
+      if (engineOf(settings) === "fpm" && site.publicRoot === undefined) return;
+      const [gates, told] = [ctx.find(Gates), ctx.find(ScriptSettings)];
+      const lane = new PhpLane({ name, settings, matches, site, count: count(name), log, gates, told });
+      lanes.push(lane);
+      ctx.use(Health).register(name, () => lane.engine === undefined ? "starting" : lane.engine.problem());
+      ctx.find(Reloads)?.register(name, () => lane.reload());
+    };
+    for (const [name, own] of Object.entries(base.pools)) {
+      add(`php:${name}`, poolSettings(base, own), poolMatcher(own.match));
+    }
+    add("php", base, () => true);
+    if (lanes.length === 0) {
       log("info", "no PHP: server.public names no folder to serve");
       return;
     }
-    const chosen = settings.concurrency > 0 ? undefined : chooseConcurrency();
-    const children = chosen?.children ?? settings.concurrency;
-    let engine: FpmEngine | undefined;
-    ctx.use(Health).register("php", () => engine === undefined ? "starting" : engine.problem());
-    const count = phpMetrics(ctx.find(Meter) ?? noMeter, () => engine?.pool);
-
-    const resolve = rememberResolutions(
-      makeResolver({
-        publicRoot,
-        index: settings.index,
-        frontController: settings.front_controller,
-        allow: settings.allow,
-        deny: settings.deny,
-      }, diskFs),
-      { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
-    );
-    let write = requestWriter(site.software);
-
-    const execution = (script: Script, body?: ReceivedBody): Execution => ({
-      lane: "php",
-      run: (x) => executor!.run(x, write(x, script, body?.body), body),
-    });
-    /** Bodies in files. Most are freed by the run that used them; who is turned away before never gets one. */
-    const spooled = new Map<Exchange, ReceivedBody>();
-    /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
-    const receive = async (x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> => {
-      const body = await receiveBody(stream, { memory: bodyInMemory, dir: engine!.spoolDir });
-      if (!(body.body instanceof Uint8Array)) spooled.set(x, body);
-      return execution(script, body);
+    const laneOf = (x: Exchange): PhpLane | undefined => {
+      for (const lane of lanes) if (lane.matches(x)) return lane;
+      return undefined;
+    };
+    const watches: FolderWatch[] = [];
+    const watch = (lane: PhpLane, { watch: patterns, root = "." }: PoolSettings) => {
+      if (patterns.length === 0) return;
+      watches.push(watchFolders({
+        root: resolve(site.baseDir, root),
+        patterns,
+        onChange(paths) {
+          log("info", "files changed: reloading", { pool: lane.name, first: paths[0], changed: paths.length });
+          lane.reload().catch((error: Error) => log("error", `reload of ${lane.name} failed: ${error.message}`));
+        },
+        onNotice: (text) => log("warn", text),
+      }));
     };
 
     return {
       async onListen() {
-        if (chosen !== undefined) log("info", chosen.reason);
-        const warning = settings.fastcgi === undefined ? unreadable(publicRoot, settings.user) : undefined;
-        if (warning !== undefined) log("warn", warning);
-        const told = ctx.find(ScriptSettings)?.read(settings);
-        // The environment of a php-fpm that is not ours comes with each request; its php.ini cannot.
-        if (settings.fastcgi !== undefined) write = requestWriter(site.software, told?.env ?? settings.env);
-        const options = {
-          settings: { ...settings, ...told },
-          children,
-          log,
-          onGreeted: (pid: number) => executor?.greeted(pid),
-          onRestart: count.restarted,
-        };
-        engine = settings.fastcgi === undefined ? await ownFpm(options) : useFpm(options, settings.fastcgi);
-        executor = new PhpExecutor({
-          pool: engine.pool,
-          killChild: engine.killChild,
-          onStderr: (x, pid, text) => log("warn", text.trim(), { id: x.id, pid, target: x.target }),
-          onEnd: count.ended,
-        });
-        ctx.find(Gates)?.open("php", children);
+        for (const lane of lanes) await lane.start();
+        for (const lane of lanes) watch(lane, lane.settings);
       },
 
-      onResolve(x): Awaitable<Execution | Response | void> {
-        const found = resolve(x.path, x.query);
-        switch (found.kind) {
-          case "script": {
-            const stream = x.body;
-            return stream === null ? execution(found) : receive(x, stream, found);
-          }
-          case "redirect":
-            return new Response(null, {
-              status: x.method === "GET" || x.method === "HEAD" ? 301 : 308,
-              headers: { location: found.location },
-            });
-          case "forbidden":
-            return answer(403);
-          case "not-found":
-            return answer(404);
-        }
+      onAdmin(app) {
+        app.get("/-/php", (c) =>
+          c.json({
+            pools: lanes.map(({ name, engine }) => ({
+              name,
+              problem: engine === undefined ? "starting" : engine.problem() ?? null,
+              size: engine?.figures.size ?? 0,
+              alive: engine?.figures.alive ?? 0,
+              busy: engine?.figures.busy ?? 0,
+              processes: engine?.rows() ?? [],
+            })),
+          }));
       },
+
+      onResolve: (x) => laneOf(x)?.resolve(x),
 
       onResponse(x) {
-        if (spooled.size === 0) return;
-        spooled.get(x)?.dispose();
-        spooled.delete(x);
+        for (const { engine } of lanes) engine?.finish(x);
       },
 
       async onClose() {
-        executor?.close();
-        await engine?.close();
+        for (const watched of watches) watched.close();
+        await Promise.all(lanes.map(({ engine }) => engine?.close()));
       },
     };
   },

@@ -1,9 +1,10 @@
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import type { FcgiHandler, Progress } from "./fastcgi/handler.ts";
-import { HeadParser } from "./fastcgi/head.ts";
+import type { Progress } from "./fastcgi/handler.ts";
+import { HeadParser, type ResponseHead } from "./fastcgi/head.ts";
 import { Flow } from "./flow.ts";
 import { readReplyHead, type ReplyHead, withLength } from "./reply_head.ts";
+import type { ReplySink } from "./reply_sink.ts";
 
 /** Up to this many body bytes wait for the end of the response, so that it goes out as one piece with its length. */
 const holdBytes = 65_536;
@@ -28,7 +29,7 @@ export interface ReplyHost {
 }
 
 /** Turns what one PHP process prints into a response: in one piece when it is small, else as a stream. */
-export class Reply implements FcgiHandler {
+export class Reply implements ReplySink {
   readonly response: Promise<Response>;
   readonly #host: ReplyHost;
   #resolve!: (response: Response) => void;
@@ -53,6 +54,17 @@ export class Reply implements FcgiHandler {
     const body = this.#head === undefined ? this.#readHead(chunk) : chunk;
     if (body !== undefined && body.byteLength > 0) this.#take(body);
   }
+
+  onHead(head: ResponseHead): void {
+    this.#begin(head);
+  }
+
+  onBody(bytes: Uint8Array): void {
+    if (bytes.byteLength > 0) this.#take(bytes);
+  }
+
+  /** Not passed on: neither runtime's server can send one. */
+  onInformational(): void {}
 
   /** Sends what is held back, and what follows, as a stream: someone flushed it on purpose, or PHP takes its time. */
   flush(): void {
@@ -103,9 +115,13 @@ export class Reply implements FcgiHandler {
     const parser = this.#parser ??= new HeadParser();
     const body = parser.push(chunk);
     if (body === undefined) return undefined;
-    this.#head = readReplyHead(parser.head!);
-    if (this.#head.streams) this.#startFlow();
+    this.#begin(parser.head!);
     return body;
+  }
+
+  #begin(head: ResponseHead): void {
+    this.#head = readReplyHead(head);
+    if (this.#head.streams) this.#startFlow();
   }
 
   #take(body: Uint8Array): void {

@@ -1,12 +1,9 @@
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import type { ExecutionEnd, PhpExecutor } from "./executor.ts";
+import type { Disposable, ExecutionEnd, PhpExecutor } from "./executor.ts";
 import type { Progress } from "./fastcgi/handler.ts";
-import type { Lease } from "./fastcgi/lease.ts";
-import type { LeaseWaiter } from "./fastcgi/pool.ts";
-import type { FcgiRequest } from "./fastcgi/request.ts";
+import type { ExecutionLease, ExecutionWaiter } from "./execution_pool.ts";
 import { Reply, type ReplyHost } from "./reply.ts";
-import type { ReceivedBody } from "./spool.ts";
 import type { Watched } from "./watch.ts";
 
 /**
@@ -19,22 +16,22 @@ const holdMs = 90;
 const repeatable = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** One execution. */
-export class Run implements Watched, ReplyHost, LeaseWaiter {
+export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
   place: number = -1;
   readonly x: Exchange;
   readonly reply: Reply;
-  readonly #executor: PhpExecutor;
-  readonly #request: FcgiRequest;
-  readonly #body: ReceivedBody | undefined;
+  readonly #executor: PhpExecutor<R>;
+  readonly #request: R;
+  readonly #body: Disposable | undefined;
   /** When it began, on the clock of the executor. */
   readonly started: number;
-  #lease: Lease | undefined;
+  #lease: ExecutionLease<R> | undefined;
   #repeated = false;
   #over = false;
   /** When a part of the reply was held back, or Infinity. */
   #held = Infinity;
 
-  constructor(executor: PhpExecutor, x: Exchange, request: FcgiRequest, body: ReceivedBody | undefined) {
+  constructor(executor: PhpExecutor<R>, x: Exchange, request: R, body: Disposable | undefined) {
     this.#executor = executor;
     this.x = x;
     this.#request = request;
@@ -54,7 +51,7 @@ export class Run implements Watched, ReplyHost, LeaseWaiter {
     else this.#executor.options.pool.wait(this);
   }
 
-  onLease(lease: Lease): void {
+  onLease(lease: ExecutionLease<R>): void {
     this.#lease = lease;
     lease.send(this.#request, this.reply);
   }

@@ -203,7 +203,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
         await using server = await startServer({ host, config });
         writeFileSync(join(server.dir, "public/index.php"), "<?php echo 'foreign ', getmypid() > 1 ? 'pid' : '';");
         for (let i = 0; i < 5; i++) expect(await (await fetch(server.url)).text()).toBe("foreign pid");
-        expect((await server.metrics()).get("fairlead_php_alive")).toBe(2);
+        expect((await server.metrics()).get(`fairlead_php_alive{pool="php"}`)).toBe(2);
         expect((await server.stop()).code).toBe(0);
         const probe = await connect(fpm.address);
         probe.destroy();

@@ -145,7 +145,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       expect(down.parts["php"]).toMatch(/^Cannot connect to php-fpm at .*fpm\.sock: /);
       expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200);
       expect(await (await fetch(`${server.url}/file.txt`)).text()).toBe("still here");
-      expect((await server.metrics()).get("fairlead_php_alive")).toBe(0);
+      expect((await server.metrics()).get(`fairlead_php_alive{pool="php"}`)).toBe(0);
     } finally {
       if (running) await fpm.stop();
     }

@@ -1,3 +1,4 @@
+import type { FcgiRequest } from "../../plugins/php/fastcgi/request.ts";
 import { describe, expect, test } from "bun:test";
 import type { CoreError } from "../../core/error.ts";
 import { type ExecutionEnd, PhpExecutor } from "../../plugins/php/executor.ts";
@@ -14,7 +15,7 @@ class Bench {
   readonly killedLate: number[] = [];
   readonly logged: string[] = [];
   readonly world: World;
-  readonly executor: PhpExecutor;
+  readonly executor: PhpExecutor<FcgiRequest>;
   free = 0;
 
   constructor(size: number) {

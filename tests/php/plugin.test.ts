@@ -37,7 +37,7 @@ describe("the php plugin in front of a gate that is shut", () => {
   beforeAll(async () => {
     publicRoot = mkdtempSync(join(tmpdir(), "fairlead-php-plugin-"));
     writeFileSync(join(publicRoot, "index.php"), "<?php");
-    const site: Site = { publicRoot, timeoutMs: 60_000, maxBody: 1_000_000, software: "Fairlead" };
+    const site: Site = { baseDir: publicRoot, publicRoot, timeoutMs: 60_000, maxBody: 1_000_000, software: "Fairlead" };
     app = await createApp({
       plugins: [php, shut],
       config: { php: phpTable.parse({ fastcgi: `unix:${publicRoot}/none.sock`, concurrency: 1 }) },

@@ -92,7 +92,13 @@ interface Found {
 
 /** What a script finds when PHP is configured so. */
 async function found(settings: Record<string, unknown>): Promise<Found> {
-  const site: Site = { publicRoot: dir, timeoutMs: 20_000, maxBody: 1_000_000, software: "Fairlead/test" };
+  const site: Site = {
+    baseDir: dir,
+    publicRoot: dir,
+    timeoutMs: 20_000,
+    maxBody: 1_000_000,
+    software: "Fairlead/test",
+  };
   const app = await createApp({
     plugins: [php, teller],
     config: { php: phpTable.parse({ concurrency: 1, env: { OWN_NAME: "mine" }, ...settings }) },

@@ -56,7 +56,10 @@ beforeAll(async () => {
     config: { static: (parsed as { value: unknown }).value },
     baseDir: site.base,
     log() {},
-    offers: [[Site, { publicRoot: site.root, timeoutMs: 5000, maxBody: 1000, software: "test" } satisfies Site]],
+    offers: [[
+      Site,
+      { baseDir: site.root, publicRoot: site.root, timeoutMs: 5000, maxBody: 1000, software: "test" } satisfies Site,
+    ]],
   });
   options = {
     intake: { proxies: new TrustedProxies([]), timeoutMs: 1000, maxBody: 1000, idleMs: 1000 },

@@ -150,7 +150,11 @@ export class Conversation implements FrameSink {
     this.#state = "busy";
     this.#fenced = this.#beforeFence = fence;
     this.#sink = sink;
-    this.#headDone = this.#cancelled = this.#stopSent = this.#odd = false;
+    this.#headDone =
+      this.#cancelled =
+      this.#stopSent =
+      this.#odd =
+        false;
     if (!fence) return this.#host.write(request);
     this.#asked++;
     if (request.byteLength <= copied) return this.#host.write(Buffer.concat([this.#question, request]));
@@ -331,7 +335,7 @@ export class Conversation implements FrameSink {
   }
 
   #lines(text: string): void {
-    if (text !== "") for (const line of text.split("\n")) this.#host.onLine(line);
+    if (text !== "") { for (const line of text.split("\n")) this.#host.onLine(line); }
   }
 
   /** The request is over. Returns who is to hear of it. */

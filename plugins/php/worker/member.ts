@@ -8,15 +8,7 @@ import { Guard } from "./guard.ts";
 import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.ts";
 import { type LeaseOwner, WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
-import {
-  bootTimeout,
-  outOfMemory,
-  readyTooSoon,
-  workerDied,
-
-  type WorkerReport,
-  workerStuck,
-} from "./report.ts";
+import { bootTimeout, outOfMemory, readyTooSoon, workerDied, type WorkerReport, workerStuck } from "./report.ts";
 import { type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
 
 /**
@@ -401,4 +393,3 @@ export class Member implements WorkerEvents, LifeFacts {
     if (this.#paused) this.resume();
   }
 }
-

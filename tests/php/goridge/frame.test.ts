@@ -30,7 +30,10 @@ interface Seen {
 }
 
 /** Reads frames; `pieces` counts the calls for bodies. */
-function read(chunks: readonly Uint8Array[], limits: FrameLimits = {}): { seen: Seen[]; error: unknown; reader: FrameReader } {
+function read(
+  chunks: readonly Uint8Array[],
+  limits: FrameLimits = {},
+): { seen: Seen[]; error: unknown; reader: FrameReader } {
   const seen: Seen[] = [];
   let open: { frame: FrameInfo; head: Uint8Array; body: Uint8Array[] } | undefined;
   const reader = new FrameReader({

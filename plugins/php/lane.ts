@@ -1,0 +1,141 @@
+/**
+ * One pool of the configuration: which requests it takes, and what runs them.
+ *
+ * @module
+ */
+import type { Gates } from "../../core/contracts/gates.ts";
+import type { ScriptSettings } from "../../core/contracts/script_settings.ts";
+import type { Site } from "../../core/contracts/site.ts";
+import type { Exchange } from "../../core/exchange.ts";
+import { answer } from "../../core/http/answers.ts";
+import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
+import { chooseConcurrency } from "./concurrency.ts";
+import { engineOf, type PoolSettings } from "./config.ts";
+import { diskFs, folderIdentity } from "./disk_fs.ts";
+import type { Engine } from "./engine.ts";
+import { FpmPool } from "./fpm_pool.ts";
+import type { PhpCounts } from "./metrics.ts";
+import { closedTo, realFolder } from "./readable.ts";
+import { makeResolver, type Resolver, type Script } from "./resolve.ts";
+import { rememberResolutions } from "./resolve_cache.ts";
+import { isRoot, poolUser, userIds } from "./runtime_dir.ts";
+import { WorkerEngine } from "./worker_engine.ts";
+
+export interface LaneOptions {
+  /** `php`, or `php:NAME`: of the gate, and in metrics. */
+  readonly name: string;
+  readonly settings: PoolSettings;
+  readonly matches: (x: Exchange) => boolean;
+  readonly site: Site;
+  readonly count: PhpCounts;
+  readonly log: Log;
+  readonly gates: Gates | undefined;
+  readonly told: ScriptSettings | undefined;
+}
+
+/** A pool of PHP processes and the requests it takes. */
+export class PhpLane {
+  readonly name: string;
+  readonly matches: (x: Exchange) => boolean;
+  readonly #options: LaneOptions;
+  readonly #resolve: Resolver | undefined;
+  /** What every request of workers is told of its script. */
+  #script: Script | undefined;
+  engine: Engine | undefined;
+
+  get settings(): PoolSettings {
+    return this.#options.settings;
+  }
+
+  constructor(options: LaneOptions) {
+    const { name, matches, settings, site: { publicRoot } } = options;
+    this.#options = options;
+    this.name = name;
+    this.matches = matches;
+    if (engineOf(settings) === "worker" || publicRoot === undefined) return;
+    this.#resolve = rememberResolutions(
+      makeResolver({
+        publicRoot,
+        index: settings.index,
+        frontController: settings.front_controller,
+        allow: settings.allow,
+        deny: settings.deny,
+      }, diskFs),
+      { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
+    );
+  }
+
+  async start(): Promise<void> {
+    const { name, site, count, log, gates } = this.#options;
+    const given = this.#options.settings;
+    const settings: PoolSettings = { ...given, ...this.#options.told?.read(given) };
+    const chosen = settings.concurrency > 0 ? undefined : chooseConcurrency();
+    const size = chosen?.children ?? settings.concurrency;
+    if (chosen !== undefined) log("info", name === "php" ? chosen.reason : `${name}: ${chosen.reason}`);
+    const { software } = site;
+    if (engineOf(settings) === "fpm") {
+      const warning = settings.fastcgi === undefined ? unreadable(site.publicRoot!, settings.user) : undefined;
+      if (warning !== undefined) log("warn", warning);
+      const engine = { settings, children: size, log };
+      this.engine = await FpmPool.start({ engine, lane: name, software, count, log });
+    } else {
+      this.#script = workerScript(settings, site);
+      const { baseDir, maxBody } = site;
+      const gate = () => gates?.find(name);
+      this.engine = await WorkerEngine.start(
+        { settings, lane: name, workers: size, baseDir, software, maxBody, count, log, gate },
+      );
+    }
+    gates?.open(name, size);
+  }
+
+  resolve(x: Exchange): Awaitable<Execution | Response | void> {
+    const script = this.#script;
+    if (script !== undefined) return this.engine!.execution(x, script);
+    const found = this.#resolve?.(x.path, x.query);
+    switch (found?.kind) {
+      case "script":
+        return this.engine!.execution(x, found);
+      case "redirect":
+        return new Response(null, {
+          status: x.method === "GET" || x.method === "HEAD" ? 301 : 308,
+          headers: { location: found.location },
+        });
+      case "forbidden":
+        return answer(403);
+      case "not-found":
+        return answer(404);
+    }
+  }
+
+  async reload(): Promise<void> {
+    await this.engine?.reload();
+    if (this.#script !== undefined) this.#script = workerScript(this.#options.settings, this.#options.site);
+  }
+}
+
+/** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */
+function workerScript({ front_controller, root }: PoolSettings, { publicRoot, baseDir }: Site): Script {
+  const name = front_controller === false ? "/index.php" : front_controller;
+  const folder = publicRoot ?? root ?? baseDir;
+  const documentRoot = realFolder(folder) ?? folder;
+  return {
+    kind: "script",
+    scriptFilename: documentRoot + name,
+    scriptName: name,
+    pathInfo: "",
+    documentUri: name,
+    documentRoot,
+  };
+}
+
+/** Why PHP will find no script, when that can be told beforehand. */
+function unreadable(publicRoot: string, user: string = poolUser().user): string | undefined {
+  const folder = realFolder(publicRoot);
+  if (folder === undefined) return `server.public is no folder: ${publicRoot}`;
+  const ids = isRoot() ? userIds(user) : undefined;
+  const closed = ids === undefined ? undefined : closedTo(ids, folder);
+  if (closed === undefined) return undefined;
+  return `PHP runs as ${user}, who may not enter ${closed}: every page will be "File not found"; ` +
+    `open that folder to it, or set php.user`;
+}

@@ -1,0 +1,198 @@
+import type { Gate } from "../../core/contracts/gates.ts";
+import type { Executions } from "../../core/contracts/executions.ts";
+import type { Exchange } from "../../core/exchange.ts";
+import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
+import type { PoolSettings } from "./config.ts";
+import type { Engine, PoolFigures, ProcessRow } from "./engine.ts";
+import { type Disposable, PhpExecutor } from "./executor.ts";
+import { receiveRequest } from "./forms/receive.ts";
+import type { PhpCounts } from "./metrics.ts";
+import type { Script } from "./resolve.ts";
+import type { WorkerRequest } from "./worker/handle.ts";
+import { inspectProcess } from "./worker/inspect.ts";
+import { WorkerPool } from "./worker/pool.ts";
+import { describeCrash } from "./worker/report.ts";
+import { type Generation, type Launcher, makeLauncher } from "./worker_launch.ts";
+import type { FormLimits } from "./forms/limits.ts";
+
+/** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
+const bodyInMemory = 131_072;
+
+export interface WorkerEngineOptions {
+  readonly settings: PoolSettings;
+  readonly lane: string;
+  readonly workers: number;
+  readonly baseDir: string;
+  readonly software: string;
+  readonly maxBody: number;
+  readonly count: PhpCounts;
+  readonly log: Log;
+  /** The gate of the lane, made when it is first needed; undefined where nothing admits. */
+  gate(): Gate | undefined;
+}
+
+/** A pool of workers: PHP processes that boot the application once. */
+export class WorkerEngine implements Engine {
+  readonly #options: WorkerEngineOptions;
+  readonly #launcher: Launcher;
+  readonly #pool: WorkerPool;
+  readonly #executor: PhpExecutor<WorkerRequest>;
+  readonly #bodies = new Map<Exchange, Disposable>();
+  readonly #limits: Partial<FormLimits>;
+  #generation: Generation;
+
+  private constructor(options: WorkerEngineOptions, launcher: Launcher) {
+    const { settings, count, log, lane } = options;
+    this.#options = options;
+    this.#launcher = launcher;
+    this.#limits = formLimits(settings.ini);
+    this.#generation = launcher.begin();
+    const forks = settings.isolation === "fork";
+    this.#pool = new WorkerPool({
+      launch: this.#generation.launch,
+      size: options.workers,
+      bootTimeout: settings.boot_timeout,
+      maxMemory: settings.max_memory,
+      hardMemory: settings.hard_memory,
+      inspect: inspectProcess,
+      ttl: settings.ttl,
+      idleTtl: settings.idle_ttl,
+      ...(forks ? { maxRequests: 1, jitter: 0, spares: 1 } : { maxRequests: settings.max_requests }),
+      ...(settings.max_concurrency > options.workers
+        ? { scale: { max: settings.max_concurrency, line: () => line(options.gate()) } }
+        : {}),
+      onSize: (size) => options.gate()?.resize(size),
+      onRestart: (reason) => count.restarted(reason),
+      onCrash: (report) => {
+        const { pid, reason, exit, lastTarget: target } = report;
+        const stderr = exit?.lastWords.join("\n");
+        log("error", describeCrash(report), { pool: lane, pid, reason, target, ...(stderr ? { stderr } : {}) });
+      },
+      onLine: (pid, text, request) => {
+        if (text.trim() === "") return;
+        log(request === undefined ? "info" : "warn", text.trim(), {
+          pool: lane,
+          pid,
+          ...(request === undefined ? {} : { id: request.x.id, target: request.x.target }),
+        });
+      },
+    });
+    this.#executor = new PhpExecutor({
+      pool: this.#pool,
+      onStderr: (x, pid, text) => log("warn", text.trim(), { pool: lane, id: x.id, pid, target: x.target }),
+      onEnd: (end, ms) => count.ended(end, ms),
+    });
+  }
+
+  static async start(options: WorkerEngineOptions): Promise<WorkerEngine> {
+    const engine = new WorkerEngine(options, await makeLauncher(options));
+    engine.#pool.start();
+    return engine;
+  }
+
+  get figures(): PoolFigures {
+    return this.#pool;
+  }
+
+  get executions(): Executions {
+    return this.#executor;
+  }
+
+  execution(x: Exchange, script: Script): Awaitable<Execution> {
+    const stream = x.body;
+    return stream === null ? this.#execution(script, undefined) : this.#receive(x, stream, script);
+  }
+
+  finish(x: Exchange): void {
+    if (this.#bodies.size === 0) return;
+    this.#bodies.get(x)?.dispose();
+    this.#bodies.delete(x);
+  }
+
+  problem(): string | undefined {
+    return this.#pool.problem();
+  }
+
+  rows(): readonly ProcessRow[] {
+    return this.#pool.rows().map(({ pid, state, requests, uptime, rss, id, target }) => ({
+      pid,
+      state,
+      requests,
+      uptime_s: Math.round(uptime / 100) / 10,
+      rss,
+      id,
+      target,
+    }));
+  }
+
+  async reload(): Promise<void> {
+    const next = this.#launcher.begin();
+    try {
+      await this.#pool.reload(next.launch);
+    } catch (error) {
+      next.retire();
+      throw error;
+    }
+    this.#generation.retire();
+    this.#generation = next;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close(true);
+    this.#generation.retire();
+    this.#executor.close();
+    this.#launcher.close();
+  }
+
+  #execution(script: Script, received: Awaited<ReturnType<typeof receiveRequest>> | undefined): Execution {
+    return {
+      lane: this.#options.lane,
+      run: (x) => this.#executor.run(x, { x, script, body: received?.body }, received),
+    };
+  }
+
+  /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a worker. */
+  async #receive(x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> {
+    const { folder, user, protocol } = this.#launcher;
+    const received = await receiveRequest(stream, x.headers, {
+      memory: bodyInMemory,
+      dir: folder.bodies,
+      owner: user,
+      forms: protocol === "goridge" || x.method === "POST",
+      limits: this.#limits,
+    });
+    // Bytes in memory need no end.
+    if (received.body.kind !== "bytes") this.#bodies.set(x, received);
+    return this.#execution(script, received);
+  }
+}
+
+/** How many wait at the gate. How long the first has waited is not told: any wait that lasts two looks counts. */
+function line(gate: Gate | undefined): { queued: number; waitMs: number } {
+  const queued = gate?.queued ?? 0;
+  return { queued, waitMs: queued > 0 ? Infinity : 0 };
+}
+
+/** What PHP's own settings say of forms, where the configuration sets them. */
+function formLimits(ini: PoolSettings["ini"]): Partial<FormLimits> {
+  const names = {
+    max_input_vars: "maxInputVars",
+    max_file_uploads: "maxFileUploads",
+    upload_max_filesize: "uploadMaxFilesize",
+    max_multipart_body_parts: "maxMultipartBodyParts",
+    post_max_size: "postMaxSize",
+  } as const;
+  const limits: { -readonly [K in keyof FormLimits]?: number } = {};
+  for (const [name, limit] of Object.entries(names) as [keyof typeof names, keyof FormLimits][]) {
+    const bytes = phpBytes(ini[name]);
+    if (bytes !== undefined) limits[limit] = bytes;
+  }
+  return limits;
+}
+
+/** `8M` as PHP reads it. */
+function phpBytes(value: string | number | boolean | undefined): number | undefined {
+  const match = /^\s*(-?\d+)\s*([kmg])?\s*$/i.exec(String(value ?? ""));
+  if (match === null) return undefined;
+  return Number(match[1]) * 1024 ** " kmg".indexOf((match[2] ?? " ").toLowerCase());
+}
