@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
@@ -14,7 +15,7 @@ import { type StartedProcess, startProcess } from "../worker/process.ts";
 import { type FrameBody, frameBody } from "./body.ts";
 import { requestContext } from "./context.ts";
 import { Conversation, type Trust } from "./conversation.ts";
-import { desync } from "./frame.ts";
+import { desync, printed } from "./frame.ts";
 import { type EncodedRequest, encodeRequest, placeBody, readBody } from "./request.ts";
 
 export interface GoridgeOptions {
@@ -222,17 +223,10 @@ class GoridgeWorker implements Worker {
       if (told || this.#over) return;
       told = true;
       untimed();
-      const all = this.#stray!.bytes;
-      const line = lineSplitter((text) => this.#events.onLine(text));
-      for (const bytes of all) line(bytes);
-      if (all.at(-1)?.at(-1) !== 10) line(new Uint8Array([10]));
-      const shown = new Uint8Array(this.#stray!.length);
-      let at = 0;
-      for (const bytes of all) {
-        shown.set(bytes, at);
-        at += bytes.byteLength;
-      }
-      this.#events.onBroken(desync(shown));
+      const all = Buffer.concat(this.#stray!.bytes), line = lineSplitter((text) => this.#events.onLine(text));
+      line(printed(all));
+      line(lineEnd);
+      this.#events.onBroken(desync(all));
     };
     this.#stray = { bytes: [], length: 0, tell };
     const untimed = this.#clock.after(strayMs, tell);
@@ -271,6 +265,7 @@ class GoridgeWorker implements Worker {
   }
 }
 
+const lineEnd = new Uint8Array([10]);
 const cancelledReading = { sink: undefined as unknown as ReplySink };
 
 function gone(): CoreError {
