@@ -57,6 +57,9 @@ export async function readBody({ bytes, bodyAt }: EncodedRequest, path: string):
     }
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause);
-    throw new CoreError("BODY_UNREADABLE", `Cannot read the request body from its file: ${text}`, { status: 503, cause });
+    throw new CoreError("BODY_UNREADABLE", `Cannot read the request body from its file: ${text}`, {
+      status: 503,
+      cause,
+    });
   }
 }

@@ -111,7 +111,12 @@ test("uploads are a tree of their own", () => {
 
 test("other bodies are left as they are, and some methods have none", () => {
   const bytes = new Uint8Array([1, 2, 3]);
-  expect(frameBody("PUT", { kind: "bytes", bytes })).toEqual({ source: bytes, length: 3, parsed: false, uploads: undefined });
+  expect(frameBody("PUT", { kind: "bytes", bytes })).toEqual({
+    source: bytes,
+    length: 3,
+    parsed: false,
+    uploads: undefined,
+  });
   expect(frameBody("PUT", { kind: "file", path: "/tmp/x", length: 9 }).length).toBe(9);
   for (const method of ["HEAD", "OPTIONS"]) expect(frameBody(method, { kind: "bytes", bytes }).length).toBe(0);
   expect(frameBody("GET", undefined)).toMatchObject({ length: 0, parsed: false });

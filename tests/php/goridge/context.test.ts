@@ -59,7 +59,9 @@ describe("the context of a request", () => {
   });
 
   test("fields that would be taken for others, or for numbers, do not reach PHP", () => {
-    const context = contextOf("GET / HTTP/1.1\r\nProxy: evil\r\nX_Forwarded_For: 1.2.3.4\r\n123: a\r\n-5: b\r\n0: c\r\n007: d");
+    const context = contextOf(
+      "GET / HTTP/1.1\r\nProxy: evil\r\nX_Forwarded_For: 1.2.3.4\r\n123: a\r\n-5: b\r\n0: c\r\n007: d",
+    );
     expect(context.headers).toEqual([["007", "d"]]);
   });
 
@@ -84,10 +86,20 @@ describe("the context of a request", () => {
   });
 
   test("long and many values keep their lengths in protobuf", () => {
-    const value = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)), maxLength: 400 });
+    const value = fc.string({
+      unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)),
+      maxLength: 400,
+    });
     fc.assert(fc.property(fc.array(value, { maxLength: 30 }), (values) => {
       const headers = values.map((one, i) => [`X-${i}`, one] as const);
-      const context: RequestContext = { ...contextOf("GET / HTTP/1.1"), headers, method: "", protocol: "", uri: "", remoteAddr: "" };
+      const context: RequestContext = {
+        ...contextOf("GET / HTTP/1.1"),
+        headers,
+        method: "",
+        protocol: "",
+        uri: "",
+        remoteAddr: "",
+      };
       // A response has its headers in field 2, a request in field 5.
       const bytes = protoContext(context);
       const read = readProtoHead(bytes)!;
@@ -135,7 +147,9 @@ describe("the head of an answer", () => {
 
   test("what cannot be sent on is refused", () => {
     expect(code(() => head(""))).toBe("PHP_HEAD_MISSING");
-    for (const text of ["{", "{}", '{"status":"200"}', '{"status":200,"headers":{"A":[null]}}', "[]", "hello", "\x08"]) {
+    for (
+      const text of ["{", "{}", '{"status":"200"}', '{"status":200,"headers":{"A":[null]}}', "[]", "hello", "\x08"]
+    ) {
       expect(code(() => head(text))).toBe("PHP_HEAD_MALFORMED");
     }
     for (const status of [0, 99, 101, 600, 200.5, -1, 1e300]) {

@@ -3,16 +3,8 @@ import * as fc from "fast-check";
 import { Buffer } from "node:buffer";
 import type { CoreError } from "../../../core/error.ts";
 import { Conversation } from "../../../plugins/php/goridge/conversation.ts";
-import {
-  CONTROL,
-  encodeFrame,
-  ERROR,
-  FrameReader,
-  PING,
-  PONG,
-  STOP,
-  STREAM,
-} from "../../../plugins/php/goridge/frame.ts";
+import { CONTROL, encodeFrame, ERROR, PING, PONG, STOP, STREAM } from "../../../plugins/php/goridge/frame.ts";
+import { FrameReader } from "../../../plugins/php/goridge/frame_reader.ts";
 import { VirtualClock } from "../fastcgi/support.ts";
 import { Answer, joined } from "./support.ts";
 
@@ -134,6 +126,30 @@ describe("what is written", () => {
     expect(talk.written.take()).toEqual(["r0", "r1", "r2", "r3", "r4"]);
   });
 
+  test("the request after an answer that was not plain is fenced", () => {
+    for (
+      const frames of [[failed("x")], [answer(500, "x")], [answer(200, "x", STREAM), answer(0, "")], [answer(9, "x")]]
+    ) {
+      const talk = Talk.seasoned();
+      talk.send("a");
+      talk.data(...frames, handshake);
+      expect(talk.log).toEqual(["ready"]);
+      talk.written.take();
+      talk.send("b");
+      expect(talk.written.take()).toEqual(["question", "b"]);
+      talk.data(handshake, answer(200, "b"));
+      talk.send("c");
+      expect(talk.written.take()).toEqual(["c"]);
+    }
+    const talk = Talk.seasoned();
+    talk.send("a");
+    talk.conversation.cancel();
+    talk.data(answer(200, "x"));
+    talk.written.take();
+    talk.send("b");
+    expect(talk.written.take()).toEqual(["question", "b"]);
+  });
+
   test("a ping is answered, a stream that nobody reads is stopped once, and ended when it goes on", () => {
     const talk = Talk.seasoned();
     const sink = talk.send("a");
@@ -208,7 +224,7 @@ describe("an answer that may be a second one", () => {
 });
 
 /** What a worker does with a request; each is a frame or two, the second of which belongs to nobody. */
-const deeds = ["ok", "ok+error", "500", "500+error", "error", "ok+stop", "stream", "early"] as const;
+const deeds = ["ok", "ok+error", "500", "500+error", "error", "ok+stop", "stream", "stream+ok", "early"] as const;
 const doubles = [...deeds, "ok+ok", "ok+500+error", "error+ok", "500+ok"] as const;
 
 function framesOf(deed: string, body: string): Uint8Array[] {
@@ -216,14 +232,21 @@ function framesOf(deed: string, body: string): Uint8Array[] {
     const text = i === 0 ? body : `stale ${body}`;
     if (one === "error") return [failed(text)];
     if (one === "stop") return [stopAnswer];
-    if (one === "stream") return [answer(200, text.slice(0, 1), STREAM), answer(0, "", STREAM | PING), answer(0, text.slice(1))];
+    if (one === "stream") {
+      return [answer(200, text.slice(0, 1), STREAM), answer(0, "", STREAM | PING), answer(0, text.slice(1))];
+    }
     if (one === "early") return [answer(103, "", STREAM), answer(200, text)];
     return [answer(one === "ok" ? 200 : Number(one), text)];
   });
 }
 
 /** Runs requests through a worker that reads and writes at a pace given by `steps`. */
-function play(fenced: boolean, script: readonly string[], steps: readonly number[], cancels: ReadonlySet<number>): void {
+function play(
+  fenced: boolean,
+  script: readonly string[],
+  steps: readonly number[],
+  cancels: ReadonlySet<number>,
+): void {
   const inbox: string[] = [], frames: Uint8Array[] = [], sinks: Answer[] = [];
   let wire = new Uint8Array(0), sent = 0, left = false;
   const talk = new Talk(fenced, (kind) => inbox.push(kind));
@@ -275,12 +298,21 @@ test("no answer reaches another request, when second ones are errors, of status 
   const seasoned = fc.array(fc.constantFrom(...deeds), { minLength: 1, maxLength: 14 }).map(
     (list) => [...Array<string>(16).fill("ok"), ...list],
   );
-  fc.assert(fc.property(seasoned, paces, cancelled, (deedList, steps, cancels) => play(false, deedList, steps, cancels)));
+  fc.assert(
+    fc.property(seasoned, paces, cancelled, (deedList, steps, cancels) => play(false, deedList, steps, cancels)),
+  );
 });
 
 test("whatever a worker writes, nothing is thrown and a sink hears one end at most", () => {
   const piece = fc.oneof(
-    fc.constantFrom(handshake, stopAnswer, failed("x"), answer(200, "a"), answer(0, "b", STREAM), answer(103, "", STREAM)),
+    fc.constantFrom(
+      handshake,
+      stopAnswer,
+      failed("x"),
+      answer(200, "a"),
+      answer(0, "b", STREAM),
+      answer(103, "", STREAM),
+    ),
     fc.uint8Array({ maxLength: 20 }),
     fc.constantFrom("send", "cancel", "stop", "end" as const),
   );

@@ -7,9 +7,6 @@ import {
   encodeControl,
   encodeFrame,
   ERROR,
-  type FrameInfo,
-  type FrameLimits,
-  FrameReader,
   headerLength,
   JSON_CODEC,
   PONG,
@@ -17,6 +14,7 @@ import {
   STOP,
   writeHeader,
 } from "../../../plugins/php/goridge/frame.ts";
+import { type FrameInfo, type FrameLimits, FrameReader } from "../../../plugins/php/goridge/frame_reader.ts";
 import { cut } from "../fastcgi/support.ts";
 import { joined } from "./support.ts";
 
@@ -30,7 +28,10 @@ interface Seen {
 }
 
 /** Reads frames; `pieces` counts the calls for bodies. */
-function read(chunks: readonly Uint8Array[], limits: FrameLimits = {}): { seen: Seen[]; error: unknown; reader: FrameReader } {
+function read(
+  chunks: readonly Uint8Array[],
+  limits: FrameLimits = {},
+): { seen: Seen[]; error: unknown; reader: FrameReader } {
   const seen: Seen[] = [];
   let open: { frame: FrameInfo; head: Uint8Array; body: Uint8Array[] } | undefined;
   const reader = new FrameReader({

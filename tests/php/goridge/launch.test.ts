@@ -410,6 +410,13 @@ describe("a worker that ends", () => {
   });
 });
 
+test("a worker that is killed says nothing more to the sink", async () => {
+  const heard = await worker();
+  const answer = send(heard, "/big?n=1000000", () => heard.worker.kill());
+  const exit = await heard.ends();
+  expect([exit.signal, answer.finals, answer.chunks.length]).toEqual(["SIGKILL", 0, 1]);
+});
+
 describe("a worker that asks to be stopped", () => {
   test("in place of an answer: the request has not run", async () => {
     for (const before of [0, 20]) {
