@@ -10,7 +10,6 @@ import { readProtoHead } from "./context_proto.ts";
 
 const OPEN_BRACE = 0x7b;
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// deno-lint-ignore no-control-regex
 const breaks = /[\r\n\0]/;
 
 /**

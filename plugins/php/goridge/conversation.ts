@@ -9,19 +9,9 @@ import type { Clock } from "../fastcgi/clock.ts";
 import type { ResponseHead } from "../fastcgi/head.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import { readAnswerHead } from "./answer_head.ts";
-import {
-  CONTROL,
-  encodeControl,
-  encodeFrame,
-  ERROR,
-  type FrameInfo,
-  FrameReader,
-  type FrameSink,
-  PING,
-  PONG,
-  STOP,
-  STREAM,
-} from "./frame.ts";
+import { noHandshake, notRun, onlyEarly } from "./errors.ts";
+import { CONTROL, encodeControl, encodeFrame, ERROR, PING, PONG, STOP, STREAM } from "./frame.ts";
+import { type FrameInfo, FrameReader, type FrameSink } from "./frame_reader.ts";
 
 /** What a conversation needs of whoever owns the worker. */
 export interface ConversationHost {
@@ -169,6 +159,11 @@ export class Conversation implements FrameSink {
     this.#sink = undefined;
     // An answer of one frame may have begun as well: told to stop when it waits again, the worker does nothing.
     if (this.#headDone) this.#stopStream();
+  }
+
+  /** The sink hears nothing more: the worker is being ended. */
+  mute(): void {
+    this.#sink = undefined;
   }
 
   /** Asks the worker to end, once it is idle. */
@@ -399,22 +394,4 @@ function isStop(head: Uint8Array): boolean {
   } catch {
     return false;
   }
-}
-
-function onlyEarly(status: number): CoreError {
-  return new CoreError(
-    "PHP_STATUS_INVALID",
-    `Expected a response behind the informational one (${status}) of the worker, found its end`,
-    { status: 502 },
-  );
-}
-
-function notRun(what: string): CoreError {
-  return new CoreError("PHP_WORKER_LEFT", `The worker ${what} before it had begun with the request`, { status: 503 });
-}
-
-function noHandshake(found: string, wanted = "its pid"): CoreError {
-  return new CoreError("PHP_GORIDGE_HANDSHAKE", `Expected the worker to answer with ${wanted}, found ${found}`, {
-    status: 502,
-  });
 }

@@ -7,15 +7,15 @@
 import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
-import { lineSplitter } from "../fpm_log.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Launch, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import { type StartedProcess, startProcess } from "../worker/process.ts";
 import { type FrameBody, frameBody } from "./body.ts";
 import { requestContext } from "./context.ts";
 import { Conversation, type Trust } from "./conversation.ts";
-import { desync } from "./frame.ts";
+import { notRun } from "./errors.ts";
 import { type EncodedRequest, encodeRequest, placeBody, readBody } from "./request.ts";
+import { StrayOutput } from "./stray_output.ts";
 
 export interface GoridgeOptions {
   /** The worker script. */
@@ -48,10 +48,6 @@ export interface GoridgeOptions {
 
 /** What workers are told of the version of the protocol's other side. */
 const version = "2024.3.0";
-/** How long (ms) the rest of a stray output is waited for, and the end of a process that says why it ends. */
-const strayMs = 100;
-/** Bytes of stray output that become lines. */
-const strayBytes = 4096;
 /** How long (ms) the last bytes of an ended process are waited for. */
 const lastBytesMs = 500;
 
@@ -85,8 +81,7 @@ class GoridgeWorker implements Worker {
   /** The request whose body is being read from its file. */
   #reading: { readonly sink: ReplySink } | undefined;
   #paused = false;
-  /** Collects what came in place of a frame. */
-  #stray: { bytes: Uint8Array[]; length: number; readonly tell: () => void } | undefined;
+  #stray: StrayOutput | undefined;
 
   constructor(options: GoridgeOptions, trust: Trust, events: WorkerEvents) {
     this.#options = options;
@@ -138,7 +133,7 @@ class GoridgeWorker implements Worker {
     stdout!.on("data", (chunk: Uint8Array) => {
       if (this.#over) return;
       if (this.#stray === undefined) this.#talk!.data(chunk);
-      else this.#collect(chunk);
+      else this.#stray.push(chunk);
     });
     stdout!.on("error", () => {});
     if (this.#todo === "stop") this.#talk.stop();
@@ -179,7 +174,7 @@ class GoridgeWorker implements Worker {
     if (this.#over) return;
     if (!this.#talk!.idle) {
       // It was stopped, or broke, meanwhile.
-      if (!cancelled) sink.onFail(gone(), "unsent");
+      if (!cancelled) sink.onFail(notRun("ended"), "unsent");
     } else if (cancelled || failure !== undefined) {
       if (!cancelled) sink.onFail(failure!, "unsent");
       this.#events.onReady();
@@ -210,43 +205,18 @@ class GoridgeWorker implements Worker {
     if (!this.#over) this.#talk?.stop();
   }
 
+  /** The sink of a running request hears nothing more. */
   kill(): void {
     this.#todo = "kill";
+    if (this.#reading !== undefined) this.#reading = cancelledReading;
+    this.#talk?.mute();
     this.#process?.kill();
   }
 
-  #onBroken(error: CoreError, stray: Uint8Array | undefined): void {
-    if (stray === undefined) return this.#events.onBroken(error);
-    let told = false;
-    const tell = () => {
-      if (told || this.#over) return;
-      told = true;
-      untimed();
-      const all = this.#stray!.bytes;
-      const line = lineSplitter((text) => this.#events.onLine(text));
-      for (const bytes of all) line(bytes);
-      if (all.at(-1)?.at(-1) !== 10) line(new Uint8Array([10]));
-      const shown = new Uint8Array(this.#stray!.length);
-      let at = 0;
-      for (const bytes of all) {
-        shown.set(bytes, at);
-        at += bytes.byteLength;
-      }
-      this.#events.onBroken(desync(shown));
-    };
-    this.#stray = { bytes: [], length: 0, tell };
-    const untimed = this.#clock.after(strayMs, tell);
-    this.#collect(stray);
-  }
-
-  /** The rest of it is mostly on its way: a message of PHP, and then its end. */
-  #collect(bytes: Uint8Array): void {
-    const stray = this.#stray!;
-    if (stray.length >= strayBytes) return;
-    const part = bytes.subarray(0, strayBytes - stray.length);
-    stray.bytes.push(part);
-    stray.length += part.byteLength;
-    if (stray.length >= strayBytes) stray.tell();
+  #onBroken(error: CoreError, bytes: Uint8Array | undefined): void {
+    if (bytes === undefined) return this.#events.onBroken(error);
+    this.#stray = new StrayOutput(this.#clock, this.#events);
+    this.#stray.push(bytes);
   }
 
   /** What it wrote before it ended may still be on its way. */
@@ -264,7 +234,9 @@ class GoridgeWorker implements Worker {
   #end(exit: WorkerExit): void {
     if (this.#over) return;
     this.#stray?.tell();
-    if (this.#reading !== undefined && this.#reading !== cancelledReading) this.#reading.sink.onFail(gone(), "unsent");
+    if (this.#reading !== undefined && this.#reading !== cancelledReading) {
+      this.#reading.sink.onFail(notRun("ended"), "unsent");
+    }
     this.#talk?.end();
     this.#over = true;
     this.#events.onExit(exit);
@@ -272,7 +244,3 @@ class GoridgeWorker implements Worker {
 }
 
 const cancelledReading = { sink: undefined as unknown as ReplySink };
-
-function gone(): CoreError {
-  return new CoreError("PHP_WORKER_LEFT", "The worker ended before it was sent the request", { status: 503 });
-}

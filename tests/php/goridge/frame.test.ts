@@ -7,9 +7,6 @@ import {
   encodeControl,
   encodeFrame,
   ERROR,
-  type FrameInfo,
-  type FrameLimits,
-  FrameReader,
   headerLength,
   JSON_CODEC,
   PONG,
@@ -17,6 +14,7 @@ import {
   STOP,
   writeHeader,
 } from "../../../plugins/php/goridge/frame.ts";
+import { type FrameInfo, type FrameLimits, FrameReader } from "../../../plugins/php/goridge/frame_reader.ts";
 import { cut } from "../fastcgi/support.ts";
 import { joined } from "./support.ts";
 
