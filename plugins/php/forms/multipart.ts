@@ -124,7 +124,7 @@ export class MultipartParser {
 
   #gap(bytes: Buffer, from: number): number {
     for (let at = from;;) {
-      const found = bytes.indexOf(this.#delimiter, at);
+      const found = this.#find(bytes, at);
       if (found < 0) return this.#keep(bytes, this.#partial(bytes, at));
       const after = found + this.#delimiter.length;
       const end = bytes[after] === cr ? after + 1 : after;
@@ -137,6 +137,18 @@ export class MultipartParser {
       }
       at = after;
     }
+  }
+
+  /** By its line feed: a runtime searches for one byte several times faster than for many, and no byte is compared twice. */
+  #find(bytes: Buffer, from: number): number {
+    const delimiter = this.#delimiter;
+    const last = bytes.length - delimiter.length;
+    for (let at = bytes.indexOf(lf, from); at >= 0 && at <= last; at = bytes.indexOf(lf, at + 1)) {
+      let same = 1;
+      while (same < delimiter.length && bytes[at + same] === delimiter[same]) same++;
+      if (same === delimiter.length) return at;
+    }
+    return -1;
   }
 
   /** Where a delimiter begins that the next chunk may complete; the end when none does. It has one line feed, its first byte. */
@@ -197,7 +209,7 @@ export class MultipartParser {
   }
 
   #data(bytes: Buffer, at: number): number {
-    const found = bytes.indexOf(this.#delimiter, at);
+    const found = this.#find(bytes, at);
     const stop = found < 0 ? this.#partial(bytes, at) : found;
     // A carriage return belongs to the delimiter, if one follows.
     const end = stop > at && bytes[stop - 1] === cr ? stop - 1 : stop;

@@ -23,6 +23,8 @@ export class Uploads implements MultipartSink {
   readonly #parts: FormPart[] = [];
   #steps: Step[] = [];
   #current: Upload | undefined;
+  /** Files that are being written: of the current upload, and of those before whose end has not been done yet. */
+  readonly #open = new Set<SpoolFile>();
 
   constructor(place: SpoolPlace) {
     this.#place = place;
@@ -64,11 +66,11 @@ export class Uploads implements MultipartSink {
     for (const step of steps) {
       const { part } = step.upload;
       if (part.error !== 0) continue;
-      await this.#open(step.upload);
+      await this.#create(step.upload);
       if (step.upload.file === undefined) continue;
       try {
         if ("bytes" in step) await step.upload.file.write(step.bytes);
-        else if (step.end === 0) await finish(step.upload.file, part);
+        else if (step.end === 0) await this.#finish(step.upload.file, part);
         else await this.#drop(step.upload, step.end);
       } catch {
         await this.#drop(step.upload, cannotWrite);
@@ -76,10 +78,11 @@ export class Uploads implements MultipartSink {
     }
   }
 
-  async #open(upload: Upload): Promise<void> {
+  async #create(upload: Upload): Promise<void> {
     if (upload.file !== undefined) return;
     try {
       upload.file = await SpoolFile.create("upload", this.#place);
+      this.#open.add(upload.file);
     } catch {
       await this.#drop(upload, noFolder);
     }
@@ -88,20 +91,23 @@ export class Uploads implements MultipartSink {
   async #drop({ part, file }: Upload, error: number): Promise<void> {
     part.error = error;
     part.mime = "";
-    await file?.remove();
+    if (file === undefined) return;
+    await file.remove();
+    this.#open.delete(file);
+  }
+
+  async #finish(file: SpoolFile, part: FilePart): Promise<void> {
+    await file.close();
+    this.#open.delete(file);
+    part.path = file.path;
+    part.size = file.length;
   }
 
   /** Deletes what is there. Never rejects. */
   async remove(): Promise<void> {
-    await this.#current?.file?.remove();
+    await Promise.all([...this.#open].map((file) => file.remove()));
     await Promise.all(
       this.#parts.map((part) => part.kind === "file" && part.path !== "" ? deleteFile(part.path) : undefined),
     );
   }
-}
-
-async function finish(file: SpoolFile, part: FilePart): Promise<void> {
-  await file.close();
-  part.path = file.path;
-  part.size = file.length;
 }

@@ -59,6 +59,12 @@ export class FolderTree {
     for (const _ of this.#below(folder, undefined));
   }
 
+  /** Looks at one file, of a folder that is known. */
+  lookAtFile(path: string): void {
+    const folder = this.#folders.get(dirname(path));
+    if (folder !== undefined && !this.#file(folder, path) && folder.files.has(path)) this.#fileGone(folder, path);
+  }
+
   /** @param seen folders of this round; undefined: only new ones are entered */
   *#below(path: string, seen: Set<string> | undefined): Generator<void, void> {
     if (seen?.has(path)) return;
@@ -88,7 +94,7 @@ export class FolderTree {
     for (const { name, kind } of entries) {
       const full = path === "/" ? `/${name}` : `${path}/${name}`;
       if (kind === "folder" ? this.#rules.enters(full) : kind === "link" && this.#leadsOn(full)) folders.add(full);
-      else if (kind !== "folder" && this.#rules.matches(full) && this.#file(folder, full)) files.add(full);
+      else if (kind !== "folder" && this.#asked(folder, full) && this.#file(folder, full)) files.add(full);
     }
     for (const file of folder.files.keys()) if (!files.has(file)) this.#fileGone(folder, file);
     for (const known of folder.folders) {
@@ -105,6 +111,10 @@ export class FolderTree {
       this.#events.onFolder(path);
     }
     return folder;
+  }
+
+  #asked(folder: Folder, path: string): boolean {
+    return folder.files.has(path) || this.#rules.matches(path);
   }
 
   /** Whether there is such a file. */

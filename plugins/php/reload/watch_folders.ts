@@ -43,8 +43,12 @@ export interface FolderWatch {
 
 /** Ms of looking at once. */
 const slice = 4;
-/** Rests so many times as long as it looked: 1.6 % of a core. */
-const rest = 60;
+/** Rests so many times as long as it looked: 1 % of a core. */
+const rest = 100;
+/** The same while the system tells. */
+const auditRest = 500;
+/** Files that changed lately are looked at in every slice: they are the ones being worked on. */
+const maxRecent = 32;
 /** Ms between rounds of looking while the system tells: what it does not tell is found by these. */
 const auditMs = 5000;
 /** A burst that does not end is told after so many times its silence. */
@@ -74,6 +78,7 @@ class Watching implements FolderWatch {
   /** Folders to look at. */
   readonly #dirty = new Set<string>();
   readonly #changed = new Set<string>();
+  readonly #recent = new Set<string>();
   #mode: "native" | "poll";
   #closed = false;
   #cancelRound = () => {};
@@ -204,7 +209,20 @@ class Watching implements FolderWatch {
       this.#toPolling("files change without the system telling");
     }
     this.#untold = undefined;
-    if (paths.length > 0) this.#options.onChange(paths);
+    if (paths.length === 0) return;
+    this.#remember(paths);
+    this.#options.onChange(paths);
+  }
+
+  #remember(paths: readonly string[]): void {
+    for (const path of paths.slice(0, maxRecent)) {
+      this.#recent.delete(path);
+      this.#recent.add(path);
+    }
+    for (const path of this.#recent) {
+      if (this.#recent.size <= maxRecent) break;
+      this.#recent.delete(path);
+    }
   }
 
   #look(folder: string): void {
@@ -227,12 +245,13 @@ class Watching implements FolderWatch {
     const start = this.#clock.now();
     const before = this.#changed.size;
     let over = false;
+    if (this.#mode === "poll") { for (const path of this.#recent) this.#tree.lookAtFile(path); }
     while (!over && this.#clock.now() - start < slice) over = looking.next().done === true;
     if (this.#changed.size > before) {
       if (this.#mode === "native" && this.#dirty.size === 0) this.#untold ??= start;
       this.#wait();
     }
-    const pause = rest * (this.#clock.now() - start);
+    const pause = (this.#mode === "poll" ? rest : auditRest) * (this.#clock.now() - start);
     if (over) this.#nextRound(pause);
     else this.#lookIn(pause, looking);
   }

@@ -232,6 +232,18 @@ describe("receiveRequest", () => {
     }
   });
 
+  test("leaves nothing behind of a file that had ended in the chunk that is refused", async () => {
+    const body = `${part("name=a; filename=b", "cd")}${part("name=e; filename=f", "g")}${
+      part("name=h", "x".repeat(500))
+    }`;
+    const chunks = cut(bytes(body), [body.indexOf("cd") + 1]);
+    expect(await refusal(receive(multipart, chunks, { limits: { maxFieldBytes: 100 } }))).toEqual([
+      "FORM_TOO_LARGE",
+      413,
+    ]);
+    expect(files()).toEqual([]);
+  });
+
   test("holds a field of one-byte chunks, and thousands of parts, to its limits", async () => {
     const many = part("name=a", "").repeat(3000);
     const { body } = await receive(multipart, [bytes(many)], { limits: { maxMultipartBodyParts: 2500 } });
