@@ -7,6 +7,7 @@ const steps = [
   ["lint", deno, ["lint", "--quiet"]],
   ["format", deno, ["fmt", "--check", "--quiet"]],
   ["imports", "node", ["scripts/boundaries.mjs"]],
+  ["embedded PHP", "node", ["scripts/embed_php.mjs", "--check"]],
   ["docs", "node", ["scripts/docs.mjs", "--check"]],
 ];
 let failed = 0;

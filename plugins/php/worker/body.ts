@@ -31,11 +31,14 @@ export type FormPart =
     readonly name: string;
     /** As the client named it, folders included. */
     readonly filename: string;
-    /** `Content-Type` of the part; empty when it has none. */
+    /** `Content-Type` of the part up to a `;`; empty when it has none, and with an error. */
     readonly mime: string;
     /** Bytes. */
     readonly size: number;
-    /** PHP's UPLOAD_ERR_*: 0 fine, 1 over upload_max_filesize, 4 no file, 6 no folder, 7 cannot write. */
+    /**
+     * PHP's UPLOAD_ERR_*: 0 fine, 1 over upload_max_filesize, 2 over the form's MAX_FILE_SIZE, 3 cut, 4 no file,
+     * 6 no folder, 7 cannot write.
+     */
     readonly error: number;
     /** Where its bytes are; empty with an error. */
     readonly path: string;

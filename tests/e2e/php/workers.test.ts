@@ -1,0 +1,300 @@
+/**
+ * Workers behind a real server: what a site sees of them, and that nothing is lost when they end, hang or are replaced.
+ *
+ * @module
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { alive } from "../../support/proc.ts";
+import { type Config, hosts, runToExit, startServer, type TestServer, total } from "../../support/server.ts";
+import { allowSlowTests, waitFor, within } from "../../support/wait.ts";
+
+allowSlowTests(60_000);
+
+const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
+
+interface Row {
+  readonly pid: number;
+  readonly state: string;
+  readonly requests: number;
+}
+
+interface Pool {
+  readonly name: string;
+  readonly problem: string | null;
+  readonly processes: readonly Row[];
+}
+
+async function pools(server: TestServer): Promise<readonly Pool[]> {
+  return ((await (await fetch(`${server.adminUrl}/-/php`)).json()) as { readonly pools: readonly Pool[] }).pools;
+}
+
+const pids = async (server: TestServer) =>
+  (await pools(server)).flatMap((pool) => pool.processes.map(({ pid }) => pid));
+const text = async (server: TestServer, path: string, init?: RequestInit) =>
+  (await fetch(server.url + path, { ...init, redirect: "manual" })).text();
+
+/** A site with the fixtures' worker scripts in it. */
+function site(): string {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-workers-"));
+  cpSync(fixture(""), dir, { recursive: true });
+  return dir;
+}
+
+const start = (host: TestServer["host"], php: Config["php"], dir = site(), more: Config = {}) =>
+  startServer({ host, dir, config: { log: { access: "off" }, ...more, php: { concurrency: 2, ...php! } } });
+
+/** Requests one after the other until stopped; says how many were answered, and what else came. */
+function visitor(server: TestServer, path: string) {
+  let on = true, fine = 0;
+  const odd: string[] = [];
+  const run = (async () => {
+    while (on) {
+      try {
+        const response = await fetch(server.url + path);
+        const body = await response.text();
+        if (response.status === 200) fine++;
+        else odd.push(`${response.status} ${body}`);
+      } catch (error) {
+        odd.push(String(error));
+      }
+    }
+  })();
+  return {
+    async stop() {
+      on = false;
+      await run;
+      return { fine, odd };
+    },
+  };
+}
+
+for (const host of hosts().filter((name) => name === "bun" || name === "deno" || name === "binary")) {
+  for (const [protocol, script] of [["frankenphp", "worker.php"], ["goridge", "goridge.php"]] as const) {
+    describe(`${protocol} workers on ${host}`, () => {
+      let server: TestServer;
+      beforeAll(async () => void (server = await start(host, { script, protocol })));
+      afterAll(async () => await server?.[Symbol.asyncDispose]());
+
+      test("answer, and boot once", async () => {
+        const bodies = await Promise.all(Array.from({ length: 20 }, () => text(server, "/who")));
+        const seen = new Set(bodies.map((body) => body.split(" ")[0]));
+        expect([seen.size <= 2, bodies.length]).toEqual([true, 20]);
+        expect((await pids(server)).length).toBe(2);
+      });
+
+      test("are sent bodies whole, and send them back", async () => {
+        const body = "x".repeat(300_000);
+        const reply = await text(server, "/echo", { method: "POST", body, headers: { "content-type": "text/plain" } });
+        expect(reply.length).toBe(body.length);
+      });
+
+      test("cost their own request only when they are killed, and come back", async () => {
+        const visits = [visitor(server, "/who"), visitor(server, "/who")];
+        const victims = new Set(await pids(server));
+        for (const pid of victims) process.kill(pid, "SIGKILL");
+        await waitFor(async () => {
+          const now = await pools(server);
+          return now[0]!.processes.filter(({ pid, state }) => state === "idle" && !victims.has(pid)).length > 0;
+        }, { what: "a new worker" });
+        const results = await Promise.all(visits.map((visit) => visit.stop()));
+        expect(results.flatMap(({ odd }) => odd).length).toBeLessThanOrEqual(victims.size);
+        // A permit comes back when there is a worker for it again.
+        await waitFor(async () => total(await server.metrics(), "fairlead_admission_in_use") === 0, {
+          what: "every permit to come back",
+        });
+      });
+
+      test("are replaced by a reload without losing a request", async () => {
+        const before = await pids(server);
+        const visits = [visitor(server, "/who"), visitor(server, "/who"), visitor(server, "/who")];
+        const answer = await fetch(`${server.adminUrl}/-/reload`, { method: "POST" });
+        expect(await answer.json()).toEqual({ reloaded: { php: "ok" } });
+        server.signal("SIGHUP");
+        await waitFor(() => (server.output().match(/ reloaded /g)?.length ?? 0) >= 2, { what: "the second reload" });
+        const results = await Promise.all(visits.map((visit) => visit.stop()));
+        expect(results.flatMap(({ odd }) => odd)).toEqual([]);
+        expect((await pids(server)).filter((pid) => before.includes(pid))).toEqual([]);
+        expect(before.filter(alive)).toEqual([]);
+      });
+    });
+  }
+
+  describe(`FrankenPHP scripts on ${host}`, () => {
+    let server: TestServer;
+    const dir = site();
+    beforeAll(async () => {
+      server = await start(host, { script: "worker.php", max_requests: 0 }, dir, { server: { timeout: "1500ms" } });
+    });
+    afterAll(async () => {
+      await server?.[Symbol.asyncDispose]();
+      rmSync(dir, { recursive: true, force: true });
+    });
+
+    test("have superglobals, headers, cookies and statuses of the request alone", async () => {
+      const first = await fetch(`${server.url}/echo?a[]=1&a[]=2`, {
+        method: "POST",
+        body: new URLSearchParams({ "b.c": "d" }),
+        headers: { cookie: "k=v" },
+      });
+      expect(first.status).toBe(201);
+      expect([first.headers.get("x-seen"), first.headers.getSetCookie()[0]?.split(";")[0]]).toEqual(["yes", "c=1"]);
+      expect(await first.json()).toEqual({
+        get: { a: ["1", "2"] },
+        post: { b_c: "d" },
+        cookie: { k: "v" },
+        files: [],
+        uri: "/echo?a[]=1&a[]=2",
+        script: "/index.php",
+      });
+      const second = await fetch(`${server.url}/plain`);
+      expect([second.status, second.headers.get("x-seen"), await second.text()]).toEqual([200, null, "plain"]);
+    });
+
+    test("get uploads they can move", async () => {
+      const form = new FormData();
+      form.set("f", new File(["some bytes"], "name.txt", { type: "text/plain" }));
+      expect(await text(server, "/upload", { method: "POST", body: form })).toBe("name.txt 0 10 true some bytes");
+    });
+
+    test("keep sessions apart", async () => {
+      const first = await fetch(`${server.url}/session`);
+      const cookie = first.headers.getSetCookie()[0]!.split(";")[0]!;
+      expect(await first.text()).toBe("1");
+      expect(await text(server, "/session", { headers: { cookie } })).toBe("2");
+      for (let i = 0; i < 4; i++) expect(await text(server, "/session")).toBe("1");
+    });
+
+    test("may exit: the answer is whole, and another worker goes on", async () => {
+      const answer = await fetch(`${server.url}/exit`);
+      expect([answer.status, await answer.text()]).toEqual([418, "bye"]);
+      expect(await text(server, "/plain")).toBe("plain");
+    });
+
+    test("may throw: 500, and the worker goes on", async () => {
+      expect((await fetch(`${server.url}/throw`)).status).toBe(500);
+      expect(await text(server, "/plain")).toBe("plain");
+    });
+
+    test("stream: every part arrives when it is flushed", async () => {
+      const answer = await fetch(`${server.url}/events`);
+      const reader = answer.body!.getReader();
+      const decoder = new TextDecoder();
+      let got = decoder.decode((await reader.read()).value, { stream: true });
+      expect(got).toBe("data: 1\n\n");
+      for (let r = await reader.read(); !r.done; r = await reader.read()) {
+        got += decoder.decode(r.value, { stream: true });
+      }
+      expect(got).toBe("data: 1\n\ndata: 2\n\n");
+    });
+
+    test("that take too long get 504, and are gone", async () => {
+      const before = await pids(server);
+      const answer = await fetch(`${server.url}/hang`);
+      expect(answer.status).toBe(504);
+      await waitFor(async () => {
+        const now = await pools(server);
+        return now[0]!.processes.filter(({ state }) => state === "idle").length === 2;
+      }, { what: "the pool to be whole" });
+      expect(before.filter((pid) => !alive(pid)).length).toBe(1);
+    });
+
+    test("whose client leaves while they wait are never run", async () => {
+      const marks = join(dir, "marks");
+      writeFileSync(marks, "");
+      // Whoever PHP runs as must be able to write to it.
+      const { chmodSync } = await import("node:fs");
+      chmodSync(marks, 0o666);
+      const busy = [text(server, "/sleep?400"), text(server, "/sleep?400")];
+      await waitFor(async () => total(await server.metrics(), "fairlead_php_busy") === 2, { what: "two busy workers" });
+      const leaver = new AbortController();
+      const left = text(server, "/mark", { signal: leaver.signal }).catch(() => "left");
+      await waitFor(async () => total(await server.metrics(), "fairlead_admission_queued") === 1, {
+        what: "one in line",
+      });
+      leaver.abort();
+      expect(await left).toBe("left");
+      await Promise.all(busy);
+      expect(await text(server, "/plain")).toBe("plain");
+      expect(readFileSync(marks, "utf8")).toBe("");
+    });
+  });
+
+  test(`workers on ${host}: isolation by fork leaves no state, and survives a reload`, async () => {
+    await using server = await start(host, { script: "worker.php", isolation: "fork" });
+    for (let i = 0; i < 6; i++) expect((await text(server, "/who")).split(" ")[1]).toBe("1");
+    const answer = await within(20_000, "The reload", fetch(`${server.adminUrl}/-/reload`, { method: "POST" }));
+    expect(await answer.json()).toEqual({ reloaded: { php: "ok" } });
+    expect((await text(server, "/who")).split(" ")[1]).toBe("1");
+  });
+
+  test(`workers on ${host}: named pools take their requests, each with its own engine`, async () => {
+    await using server = await start(host, {
+      front_controller: "/index.php",
+      pools: { api: { match: { path: ["/api/**"] }, script: "worker.php", concurrency: 1, env: { POOL: "api" } } },
+    });
+    expect((await text(server, "/api/who")).split(" ")[1]).toBe("1");
+    expect((await text(server, "/api/who")).split(" ")[1]).toBe("2");
+    expect(await text(server, "/anything")).toBe("fpm-fcgi");
+    expect((await pools(server)).map(({ name }) => name)).toEqual(["php:api", "php"]);
+  });
+
+  test(`workers on ${host}: a script that does not boot is told, tried slowly, and taken up when it is mended`, async () => {
+    const dir = site();
+    writeFileSync(join(dir, "broken.php"), "<?php fwrite(fopen('php://stderr', 'w'), \"no database\\n\"); exit(3);");
+    await using server = await startServer({
+      host,
+      dir,
+      probe: "/livez",
+      config: { log: { access: "off" }, php: { script: "broken.php", protocol: "frankenphp", concurrency: 2 } },
+    });
+    await waitFor(async () => {
+      const { parts } = await (await fetch(`${server.adminUrl}/readyz`)).json() as { parts: Record<string, string> };
+      return /exit code 3.*no database/s.test(parts["php"] ?? "");
+    }, { what: "the reason on /readyz" });
+    expect((await fetch(`${server.url}/plain`)).status).toBe(503);
+    cpSync(join(dir, "worker.php"), join(dir, "broken.php"));
+    await waitFor(async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200, {
+      what: "the pool to recover",
+      timeout: 20_000,
+    });
+    expect(await text(server, "/plain")).toBe("plain");
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  test(`workers on ${host}: a deploy that flips a link is followed by a reload`, async () => {
+    const dir = site();
+    for (const release of ["one", "two"]) {
+      cpSync(fixture(""), join(dir, release), { recursive: true });
+      writeFileSync(join(dir, release, "release.txt"), release);
+    }
+    symlinkSync("one", join(dir, "current"));
+    await using server = await start(host, { root: "./current", script: "worker.php" }, dir);
+    expect(await text(server, "/release")).toBe("one");
+    symlinkSync("two", join(dir, "next"));
+    renameSync(join(dir, "next"), join(dir, "current"));
+    await fetch(`${server.adminUrl}/-/reload`, { method: "POST" });
+    for (let i = 0; i < 4; i++) expect(await text(server, "/release")).toBe("two");
+    rmSync(dir, { recursive: true, force: true });
+  });
+}
+
+test("a pool that makes no sense is an error before anything listens", async () => {
+  const host = hosts()[0]!;
+  const cases: readonly (readonly [Config["php"], RegExp])[] = [
+    [{ engine: "worker" }, /needs a script/],
+    [{ engine: "fpm", script: "worker.php" }, /script is for engine/],
+    [{ script: "nowhere.php" }, /no script/],
+    [{ script: "public/index.php" }, /Cannot tell what protocol/],
+    [{ script: "worker.php", isolation: "thread" }, /php\.isolation/],
+    [{ pools: { x: { script: "worker.php" } } }, /match/],
+  ];
+  for (const [php, message] of cases) {
+    const exit = await runToExit({ host, dir: site(), config: { php: php! } });
+    expect([exit.code === 0, exit.output]).toEqual([false, expect.stringMatching(message)]);
+  }
+});

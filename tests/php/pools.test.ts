@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { engineOf, phpTable, poolSettings } from "../../plugins/php/config.ts";
+import { poolMatcher } from "../../plugins/php/match.ts";
+import { detectProtocol } from "../../plugins/php/worker_protocol.ts";
+
+describe("which pool takes a request", () => {
+  const takes = (match: Parameters<typeof poolMatcher>[0], host: string, path: string) =>
+    poolMatcher(match)({ host, path });
+
+  test("is told by its path, its host, or both", () => {
+    expect(takes({ path: ["/api/**"] }, "a", "/api/users")).toBe(true);
+    expect(takes({ path: ["/api/**"] }, "a", "/apis")).toBe(false);
+    expect(takes({ path: ["/a", "/b/*"] }, "a", "/b/c")).toBe(true);
+    expect(takes({ host: ["api.example.com"] }, "API.example.com:8080", "/")).toBe(true);
+    expect(takes({ host: ["*.example.com"] }, "x.y.example.com", "/")).toBe(true);
+    expect(takes({ host: ["*.example.com"] }, "example.com", "/")).toBe(false);
+    expect(takes({ host: ["a"], path: ["/x"] }, "a", "/y")).toBe(false);
+    expect(takes({ host: ["a"], path: ["/x"] }, "a", "/x")).toBe(true);
+    expect(takes({ host: ["a.b"] }, "axb", "/")).toBe(false);
+  });
+});
+
+describe("the settings of a named pool", () => {
+  const pool = (table: Record<string, unknown>) => {
+    const base = phpTable.parse(table);
+    return poolSettings(base, base.pools["x"]!);
+  };
+
+  test("have what is said of all pools, and not what is said of one", () => {
+    const settings = pool({
+      user: "web",
+      binary: "/opt/php-fpm",
+      concurrency: 9,
+      max_requests: 100,
+      env: { A: "1", B: "1" },
+      ini: { memory_limit: "1G" },
+      clear_env: false,
+      pools: { x: { match: { path: ["/x"] }, script: "w.php", env: { B: "2" } } },
+    });
+    expect(settings).toMatchObject({
+      user: "web",
+      concurrency: 0,
+      max_requests: 0,
+      clear_env: false,
+      env: { A: "1", B: "2" },
+      ini: { memory_limit: "1G" },
+    });
+    expect([engineOf(settings), settings.binary, "match" in settings]).toEqual(["worker", undefined, false]);
+  });
+
+  test("take the program of the same kind of engine", () => {
+    expect(pool({ binary: "/opt/php-fpm", pools: { x: { match: { path: ["/x"] } } } }).binary).toBe("/opt/php-fpm");
+  });
+
+  test("need a match and a name that a metric can carry", () => {
+    for (const pools of [{ x: {} }, { x: { match: {} } }, { "A b": { match: { path: ["/"] } } }]) {
+      expect(phpTable.safeParse({ pools }).success).toBe(false);
+    }
+  });
+});
+
+describe("the protocol of a worker script", () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-protocol-"));
+  const detect = (text: string, name = "worker.php") => {
+    writeFileSync(join(dir, name), text);
+    return detectProtocol(join(dir, name));
+  };
+
+  test("is told by its text, or by a name that is known", () => {
+    expect(detect("<?php while (\\frankenphp_handle_request($h)) {}")).toBe("frankenphp");
+    expect(detect("<?php use Spiral\\RoadRunner\\Worker;")).toBe("goridge");
+    expect(detect("<?php $worker = Fairlead\\Worker::create();")).toBe("native");
+    expect(detect("<?php require 'x.php';", "frankenphp-worker.php")).toBe("frankenphp");
+    expect(detect("#!/usr/bin/env php", "roadrunner-worker")).toBe("goridge");
+  });
+
+  test("is asked for where it cannot be told", () => {
+    expect(() => detect("<?php echo 1;")).toThrow(/set protocol/);
+    expect(() => detect("<?php use Spiral\\RoadRunner\\Worker; frankenphp_handle_request($h);")).toThrow(/one of them/);
+    expect(() => detectProtocol(join(dir, "absent.php"))).toThrow(/Cannot read/);
+    rmSync(dir, { recursive: true, force: true });
+  });
+});
