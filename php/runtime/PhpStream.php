@@ -19,6 +19,8 @@ final class PhpStream
     /** @var resource|null */
     private $stream = null;
     private bool $isInput = false;
+    /** Whether its end is where its bytes end. */
+    private bool $isKept = false;
 
     public static function install(): void
     {
@@ -60,6 +62,7 @@ final class PhpStream
             return false;
         }
         $this->stream = $stream;
+        $this->isKept = $this->isInput || $name === 'memory' || \str_starts_with($name, 'temp');
         return true;
     }
 
@@ -81,12 +84,13 @@ final class PhpStream
 
     public function stream_write(string $data): int
     {
-        return $this->isInput ? 0 : (int) \fwrite($this->stream, $data);
+        return $this->isInput ? -1 : (int) \fwrite($this->stream, $data);
     }
 
     public function stream_eof(): bool
     {
-        return \feof($this->stream);
+        // PHP's own tell their end with the last byte, not after it.
+        return \feof($this->stream) || ($this->isKept && \ftell($this->stream) >= (\fstat($this->stream)['size'] ?? 0));
     }
 
     public function stream_seek(int $offset, int $whence): bool
