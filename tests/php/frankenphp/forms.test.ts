@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { type Ask, type Host, startWorker } from "./host.ts";
+import { type Ask, type Host, startWorker, type UploadedFile } from "./host.ts";
 import { askPlain, multipart, type Part } from "./plain.ts";
 
 const md5 = (text: string) => createHash("md5").update(text, "latin1").digest("hex");
@@ -40,11 +40,10 @@ describe("FrankenPHP runtime: what a request brings", () => {
   const sameParts = (parts: readonly Part[], cookie = "") => {
     const { type, body } = multipart(parts);
     const plain = { method: "POST", headers: { "content-type": type, cookie }, body, query: "a=get&g=1" };
-    const files = parts.flatMap(({ name, value, filename, mime = "" }) => {
+    const files = parts.flatMap(({ name, value, filename, mime = "" }): UploadedFile[] => {
       if (filename === undefined) return [];
-      return filename === ""
-        ? [[name, "", "", "", 4, 0] as const]
-        : [[name, filename, mime, save(value), 0, value.length] as const];
+      if (filename === "") return [[name, "", "", "", 4, 0]];
+      return [[name, filename, mime, save(value), 0, value.length]];
     });
     const post = parts.flatMap(({ name, value, filename }) => filename === undefined ? [[name, value] as const] : []);
     return same({ ...plain, body: "", post, files }, plain);
@@ -52,8 +51,12 @@ describe("FrankenPHP runtime: what a request brings", () => {
 
   test("$_GET and $_COOKIE are PHP's", async () => {
     await same({ query: "a=1&b[]=x&b[]=y&c[k][l]=2&a.b=3&d%20e=4&f=%00%ff&g&=h&i[=1&j[k=2&1=one&a=last" });
-    await same({ headers: { cookie: "a=1; b.c=2; a=second; d[x]=1; d[y]=2;e=%20+x;; f ; g=a=b; =none; 12=num; b_c=3" } });
-    await same({ headers: { cookie: "  __Host-a=1; .._Host-b=2; ..Host-c=3; _.Secure-d=4; __Secure-e=5; d[=6;x y=7" } });
+    await same({
+      headers: { cookie: "a=1; b.c=2; a=second; d[x]=1; d[y]=2;e=%20+x;; f ; g=a=b; =none; 12=num; b_c=3" },
+    });
+    await same({
+      headers: { cookie: "  __Host-a=1; .._Host-b=2; ..Host-c=3; _.Secure-d=4; __Secure-e=5; d[=6;x y=7" },
+    });
     await same({ query: "a=get&x[p]=1&x[q]=2", headers: { cookie: "a=cookie" } });
   });
 
@@ -74,7 +77,11 @@ describe("FrankenPHP runtime: what a request brings", () => {
   });
 
   test("$_POST is for POST alone, and $_REQUEST has both", async () => {
-    const form = { headers: { "content-type": "application/x-www-form-urlencoded" }, body: "a=post&p=1", query: "a=get&g=1" };
+    const form = {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "a=post&p=1",
+      query: "a=get&g=1",
+    };
     const post = [["a", "post"], ["p", "1"]] as const;
     await same({ method: "POST", ...form, post });
     await same({ method: "PUT", ...form, post });

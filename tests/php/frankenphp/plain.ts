@@ -29,7 +29,10 @@ export function multipart(parts: readonly Part[]): { readonly type: string; read
 export function askPlain(ask: Ask, ini: Readonly<Record<string, string>> = {}): Promise<string> {
   const body = Buffer.from(ask.body ?? "", "latin1");
   const options = { html_errors: "0", error_log: "/dev/null", request_order: "GP", ...ini };
-  const child = spawn("php-cgi", ["-n", ...Object.entries(options).flatMap(([name, value]) => ["-d", `${name}=${value}`])], {
+  const child = spawn("php-cgi", [
+    "-n",
+    ...Object.entries(options).flatMap(([name, value]) => ["-d", `${name}=${value}`]),
+  ], {
     env: {
       PATH: process.env.PATH ?? "",
       REDIRECT_STATUS: "200",
