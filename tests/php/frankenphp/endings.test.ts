@@ -8,8 +8,8 @@ describe("FrankenPHP runtime: how requests and workers end", () => {
     started.push(worker);
     return worker;
   };
-  afterEach(() => {
-    for (const worker of started.splice(0)) worker.close();
+  afterEach(async () => {
+    for (const worker of started.splice(0)) await worker.close();
   });
 
   test("exit() sends what there is, shutdown functions included, and ends with its code", async () => {
