@@ -18,7 +18,7 @@ import type { WorkerRequest } from "../../../../plugins/php/worker/handle.ts";
 import { startProcess } from "../../../../plugins/php/worker/process.ts";
 import { askFpm } from "../../support/fcgi_once.ts";
 import { openDoor } from "./door.ts";
-import { php } from "./farm.ts";
+import { childrenOf, php } from "./farm.ts";
 
 const seconds = Number(process.argv[2] ?? 3);
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -37,18 +37,39 @@ const sink = (onEnd: () => void): ReplySink => ({
 interface Result {
   readonly rate: number;
   readonly p50: number;
+  /** CPU time (ms) of PHP for a request. */
+  readonly cpu: number;
   /** Of requests that found a spare. */
   readonly calm?: number;
 }
 
 /** `lane` answers one request after another until told to stop. */
-async function rate(lane: (done: (ms: number) => void, over: () => boolean) => Promise<void>): Promise<Result> {
+async function rate(
+  pids: readonly number[],
+  lane: (done: (ms: number) => void, over: () => boolean) => Promise<void>,
+): Promise<Result> {
   const times: number[] = [];
+  const before = cpuOf(pids);
   const began = performance.now();
   const over = () => performance.now() - began > seconds * 1000;
   await Promise.all([1, 2].map(() => lane((ms) => times.push(ms), over)));
   times.sort((a, b) => a - b);
-  return { rate: times.length / ((performance.now() - began) / 1000), p50: times[times.length >> 1]! };
+  return {
+    rate: times.length / ((performance.now() - began) / 1000),
+    p50: times[times.length >> 1]!,
+    cpu: (cpuOf(pids) - before) / times.length,
+  };
+}
+
+/** CPU time (ms) of these processes and of their children that have ended. */
+function cpuOf(pids: readonly number[]): number {
+  let ticks = 0;
+  for (const pid of pids) {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    for (let i = 11; i < 15; i++) ticks += Number(fields[i]);
+  }
+  return ticks * 10;
 }
 
 async function forks(target: string, env: Record<string, string>): Promise<Result> {
@@ -76,7 +97,7 @@ async function forks(target: string, env: Record<string, string>): Promise<Resul
       });
     });
   await one();
-  const result = await rate(async (done, over) => {
+  const result = await rate([launch.pid], async (done, over) => {
     while (!over()) done(await one());
   });
   const calm: number[] = [];
@@ -111,7 +132,7 @@ async function loop(target: string, env: Record<string, string>): Promise<Result
   }
   await waitFor(() => links[0] && links[1], { what: "two workers" });
   let next = 0;
-  const result = await rate(async (done, over) => {
+  const result = await rate(processes.map(({ pid }) => pid), async (done, over) => {
     const at = next++;
     while (!over()) {
       const began = performance.now();
@@ -149,7 +170,7 @@ async function fpm(target: string, env: Record<string, string>): Promise<Result>
     env["APP_MB"]!,
   ]] as const;
   await askFpm(socket, vars);
-  const result = await rate(async (done, over) => {
+  const result = await rate(childrenOf(master.pid!), async (done, over) => {
     while (!over()) {
       const began = performance.now();
       await askFpm(socket, vars);
@@ -173,9 +194,13 @@ for (const target of ["/hello", "/work"]) {
       ["persistent", await loop(target, env)],
       ["php-fpm, boots each time", await fpm(target, env)],
     ];
-    for (const [name, { rate, p50, calm }] of all) {
+    for (const [name, { rate, p50, cpu, calm }] of all) {
       const alone = calm === undefined ? "" : `, one at a time ${calm.toFixed(2)} ms`;
-      console.log(`${target} ${heap} MB  ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(2)} ms${alone}`);
+      console.log(
+        `${target} ${heap} MB  ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(2)} ms, CPU ${
+          cpu.toFixed(2)
+        } ms${alone}`,
+      );
     }
   }
 }
