@@ -1,0 +1,260 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Fairlead\Runtime;
+
+use LogicException;
+use RuntimeException;
+use Throwable;
+
+/**
+ * The life of a worker: boot, requests one after another, the end.
+ *
+ * @internal
+ */
+final class Loop
+{
+    /** Requests after which garbage is collected, should PHP not have found it necessary. */
+    private const COLLECT_EVERY = 100;
+
+    private static bool $worker = false;
+    private static ?Connection $connection = null;
+    private static bool $forked = false;
+    /** Number of the running request, or of the last one while Fairlead has not heard that another may follow; else 0. */
+    private static int $number = 0;
+    private static bool $running = false;
+    private static bool $ended = false;
+    private static int $served = 0;
+    /** When (ns) the clock of max_execution_time was set. */
+    private static int $clockSet = 0;
+    /** Memory for the last words of a process that has used up its own. */
+    private static ?string $reserve = null;
+
+    /** Whether the script has asked for a request. */
+    public static bool $reached = false;
+
+    /** Makes this process a worker, before its script runs. */
+    public static function boot(): void
+    {
+        self::$worker = true;
+        self::$reserve = \str_repeat("\0", 65536);
+        \ignore_user_abort(true);
+        Superglobals::boot();
+        Reply::captureOutput();
+        \register_shutdown_function(static function (): void {
+            self::$reserve = null;
+            // After the script's own, which may still print.
+            \register_shutdown_function(self::leave(...));
+        });
+    }
+
+    /** See frankenphp_handle_request(). */
+    public static function handle(callable $callback): bool
+    {
+        if (!self::$worker) {
+            throw new RuntimeException('frankenphp_handle_request() called while not in worker mode');
+        }
+        if (self::$running) {
+            throw new LogicException('frankenphp_handle_request() called while a request is being handled');
+        }
+        if (self::$ended || Reply::$stuck || (self::$forked && self::$served > 0)) {
+            return false;
+        }
+        $connection = self::$connection ?? self::connect();
+        if (self::$served > 0) {
+            if (self::$served % self::COLLECT_EVERY === 0) {
+                \gc_collect_cycles();
+            }
+            // Only now is it sure that the script goes on.
+            $connection->send(Connection::REPLY, Connection::READY, self::$number);
+            self::$number = 0;
+            Settings::restore();
+        }
+        $request = self::await($connection);
+        if ($request === null) {
+            self::$ended = true;
+            return false;
+        }
+        self::begin($connection, ...$request);
+        try {
+            $callback();
+        } catch (Throwable $e) {
+            Failure::report($e);
+        }
+        self::end();
+        return true;
+    }
+
+    /** Whether the client of the running request has left. */
+    public static function clientHasLeft(): bool
+    {
+        if (!self::$running || self::$connection === null) {
+            return false;
+        }
+        if (!self::$connection->gone) {
+            self::$connection->look();
+        }
+        return self::$connection->gone;
+    }
+
+    /** See frankenphp_log(); false when there is nobody to tell. */
+    public static function log(int $level, string $message, string $context): bool
+    {
+        self::$connection?->send(
+            Connection::LOG,
+            0,
+            self::$running ? self::$number : 0,
+            \chr($level) . \str_replace("\0", '', $message) . ($context === '' ? '' : "\0$context"),
+        );
+        return self::$connection !== null;
+    }
+
+    private static function connect(): Connection
+    {
+        self::$reached = true;
+        $stray = \trim(Reply::takeStray());
+        if ($stray !== '') {
+            \file_put_contents('php://stderr', "$stray\n");
+        }
+        Settings::boot();
+        Session::boot();
+        \header_remove();
+        self::$connection = new Connection((string) \getenv('FAIRLEAD_SOCKET'), self::token());
+        // What the application starts must not come for our requests.
+        \putenv('FAIRLEAD_TOKEN');
+        Settings::keepEnvironment();
+        return self::$connection;
+    }
+
+    /** The token to connect with. With isolation = "fork", only children get past here. */
+    private static function token(): string
+    {
+        if (\getenv('FAIRLEAD_ISOLATION') !== 'fork') {
+            return (string) \getenv('FAIRLEAD_TOKEN');
+        }
+        require_once __DIR__ . '/fork.php';
+        self::$forked = true;
+        return \fairlead_fork_token();
+    }
+
+    private static function begin(Connection $connection, int $number, string $payload): void
+    {
+        self::$number = $number;
+        self::$running = true;
+        self::startClock();
+        $size = \unpack('V', $payload)[1];
+        $head = \unserialize(\substr($payload, 4, $size), ['allowed_classes' => false]);
+        if (!\is_array($head) || !\is_array($head['server'] ?? null)) {
+            throw new RuntimeException('Fairlead has sent a request without a head');
+        }
+        Reply::begin($connection, $number);
+        Superglobals::fill($head);
+        Input::open(\strlen($payload) === 4 + $size ? '' : \substr($payload, 4 + $size), $head['input'] ?? null);
+        if (\ini_get('expose_php')) {
+            \header('X-Powered-By: PHP/' . \PHP_VERSION);
+        }
+        Session::begin();
+    }
+
+    private static function end(): void
+    {
+        Reply::endBuffers();
+        Session::close();
+        Reply::finish();
+        self::$running = false;
+        self::$served++;
+        self::tidy();
+    }
+
+    private static function tidy(): void
+    {
+        Session::wipe();
+        Input::close();
+        Files::forget();
+        // The status first: a status line of the script's goes with it.
+        \header('X-Fairlead: 1', true, 299);
+        \header('X-Fairlead: 1', true, 200);
+        \header_remove();
+        \clearstatcache();
+        \error_clear_last();
+        if (\function_exists('libxml_clear_errors')) {
+            \libxml_clear_errors();
+        }
+        if (\function_exists('memory_reset_peak_usage')) {
+            \memory_reset_peak_usage();
+        }
+    }
+
+    /**
+     * Each request has max_execution_time of its own. PHP counts CPU time from when the limit was set; setting it is dear,
+     * so the clock goes on while it has run for less than a tenth of the limit.
+     */
+    private static function startClock(): void
+    {
+        $limit = (int) \ini_get('max_execution_time');
+        $now = \hrtime(true);
+        if ($limit > 0 && $now - self::$clockSet > $limit * 100_000_000) {
+            \set_time_limit($limit);
+            self::$clockSet = $now;
+        }
+    }
+
+    /**
+     * A thread-safe PHP counts the time that it waits, too.
+     *
+     * @return array{int, string}|null
+     */
+    private static function await(Connection $connection): ?array
+    {
+        $limit = \PHP_ZTS ? (int) \ini_get('max_execution_time') : 0;
+        if ($limit <= 0) {
+            return $connection->nextRequest();
+        }
+        \set_time_limit(0);
+        $request = $connection->nextRequest();
+        \set_time_limit($limit);
+        return $request;
+    }
+
+    /** The end of the process, whatever led to it. */
+    private static function leave(): void
+    {
+        self::lastWords();
+        // php-cgi ends with a head of its own, on stdout.
+        \header_remove();
+        \http_response_code(200);
+        \ini_alter('default_mimetype', '');
+    }
+
+    private static function lastWords(): void
+    {
+        $error = \error_get_last();
+        $fatal = $error !== null && ($error['type'] & Failure::FATAL) !== 0;
+        if (!self::$reached) {
+            // It has failed to boot, or it is no worker script.
+            $stray = \trim(Reply::takeStray());
+            \file_put_contents('php://stderr', $fatal ? "$stray\n" : \ltrim(
+                "$stray\nThe script has ended without a call of frankenphp_handle_request()\n",
+            ));
+            return;
+        }
+        if (self::$connection === null || self::$number === 0) {
+            return;
+        }
+        if (self::$running && !($fatal && Reply::$headSent)) {
+            if ($fatal) {
+                \http_response_code(500);
+            }
+            Reply::endBuffers();
+            Session::close();
+            if (Reply::isOpen()) {
+                Reply::finish(Connection::empty(Connection::LEAVING, 0, self::$number));
+                return;
+            }
+        }
+        // What a fatal error has cut off must not look whole.
+        Reply::abandon();
+        self::$connection->send(Connection::LEAVING, 0, self::$number);
+    }
+}

@@ -1,0 +1,3 @@
+<?php
+
+throw new RuntimeException('no database');
