@@ -128,7 +128,7 @@ export class Member implements WorkerEvents, LifeFacts {
       this.#worker = this.generation.launch(this);
     } catch (cause) {
       const text = cause instanceof Error ? cause.message : String(cause);
-      return this.onExit({ code: null, signal: null, lastWords: [`it cannot be started: ${text}`] });
+      return this.onExit({ code: null, signal: null, lastWords: [text] });
     }
     if (this.state === "killed") this.#worker.kill();
     else if (this.#early) this.onReady();
@@ -292,6 +292,7 @@ export class Member implements WorkerEvents, LifeFacts {
       this.readyAt = this.#clock.now();
       this.bootMs = this.readyAt - this.bornAt;
       this.idleSince = this.readyAt;
+      this.#leaving = false;
       return this.#owner.onBooted(this);
     }
     if (this.state !== "busy" || this.#ready) return;

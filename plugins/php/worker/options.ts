@@ -10,7 +10,7 @@ export interface WorkerPoolOptions extends MemberRules, BootRules {
   readonly launch: Launch;
   /** Workers to hold; with `scale` the fewest. The gate before the pool begins with as many permits. */
   readonly size: number;
-  /** Processes beyond `size` there may be while workers are replaced, at least 1; 1 when absent, or `spares`. */
+  /** Processes beyond `size` there may be while workers are replaced; one more than `spares` when absent, and at least. */
   readonly surge?: number;
   /**
    * Ready workers to keep beyond `size`; 0 when absent. For workers that answer one request each (`maxRequests: 1`), whose

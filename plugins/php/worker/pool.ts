@@ -63,7 +63,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     this.#random = options.random ?? Math.random;
     this.#size = this.#granted = Math.max(1, options.size);
     this.#spares = options.spares ?? 0;
-    this.#surge = Math.max(1, options.surge ?? this.#spares);
+    this.#surge = Math.max(options.surge ?? 0, this.#spares + 1);
     this.#generation = this.#newGeneration(options.launch);
     this.#alarm = new Alarm(this.#clock, (now) => {
       for (const member of this.#members) member.ring(now);
