@@ -296,6 +296,6 @@ test("whatever happens: no answer crosses, no permit is lost, no process too man
         model.check();
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: 1500 },
   );
 });
