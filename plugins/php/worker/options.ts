@@ -34,21 +34,3 @@ export interface WorkerPoolOptions extends MemberRules, BootRules {
   /** A line of a worker's stderr, with the request it ran. */
   readonly onLine?: (pid: number, text: string, request: WorkerRequest | undefined) => void;
 }
-
-/** One process, for people. */
-export interface WorkerRow {
-  /** 0 while it is not known. */
-  readonly pid: number;
-  readonly state: "booting" | "idle" | "busy" | "stopping" | "killed";
-  /** Why it is to be replaced, or was. */
-  readonly due: WorkerRestart | undefined;
-  /** Requests it was sent. */
-  readonly requests: number;
-  /** From its start. */
-  readonly uptime: number;
-  /** Resident bytes; undefined when not known. */
-  readonly rss: number | undefined;
-  /** The request it runs. */
-  readonly id: string | undefined;
-  readonly target: string | undefined;
-}

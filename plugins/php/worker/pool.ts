@@ -3,14 +3,15 @@ import type { ExecutionLease, ExecutionPool, ExecutionWaiter } from "../executio
 import type { WorkerRestart } from "./restarts.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import { Alarm } from "./alarm.ts";
-import { Boots, type Generation } from "./boots.ts";
 import { Desk } from "./desk.ts";
 import type { Launch, WorkerExit, WorkerRequest } from "./handle.ts";
 import { Life } from "./life.ts";
-import type { Member, MemberOwner } from "./member.ts";
-import type { WorkerPoolOptions, WorkerRow } from "./options.ts";
+import type { Member } from "./member.ts";
+import type { MemberOwner } from "./member_owner.ts";
+import type { WorkerPoolOptions } from "./options.ts";
 import { bootError, poolClosed } from "./report.ts";
-import { Roll } from "./roll.ts";
+import { Renewal } from "./renewal.ts";
+import { rowOf, type WorkerRow } from "./rows.ts";
 import { proofMs } from "./rules.ts";
 import { type Scaled, Scaler } from "./scaler.ts";
 import { Staff } from "./staff.ts";
@@ -36,12 +37,10 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
   readonly #alarm: Alarm;
   readonly #staff: Staff;
   readonly #desk: Desk;
+  readonly #renewal: Renewal;
   readonly #scaler: Scaler | undefined;
   readonly #restarts: Partial<Record<WorkerRestart, number>> = {};
-  #generation: Generation;
   #problem: CoreError | undefined;
-  #roll: Roll | undefined;
-  #nextRoll: Roll | undefined;
   #closed: (() => void)[] | undefined;
   #acting = false;
   #actAgain = false;
@@ -50,12 +49,12 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
-    this.#generation = this.#newGeneration(options.launch);
     this.#alarm = new Alarm(this.#clock, (now) => {
       for (const member of this.#staff) member.ring(now);
       this.#act();
     });
     this.#staff = new Staff(options, this.#asOwner(), this.#clock);
+    this.#renewal = new Renewal(options, this.#random, this.#staff, this.#alarm);
     this.#desk = new Desk(this.#staff.wanted, () => this.#scaler?.lent());
     this.#scaler = options.scale && new Scaler(options.scale, this.#staff.wanted, this.#asScaled(), this.#clock);
   }
@@ -101,17 +100,9 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
    */
   reload(launch: Launch): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(poolClosed());
-    const roll = new Roll(this.#newGeneration(launch));
-    if (this.#roll === undefined) {
-      this.#roll = roll;
-      this.#act();
-    } else {
-      // Who asked for the one in between is content with what comes after it.
-      const before = this.#nextRoll;
-      if (before !== undefined) roll.done.then(() => before.resolve(), (error: CoreError) => before.reject(error));
-      this.#nextRoll = roll;
-    }
-    return roll.done;
+    const done = this.#renewal.reload(launch);
+    this.#act();
+    return done;
   }
 
   /**
@@ -123,9 +114,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
   close(graceful: boolean): Promise<void> {
     const closed = this.#closed ??= [];
     this.#scaler?.close();
-    this.#roll?.reject(poolClosed());
-    this.#nextRoll?.reject(poolClosed());
-    this.#roll = this.#nextRoll = undefined;
+    this.#renewal.close(poolClosed());
     for (const member of [...this.#staff]) {
       if (member.state === "booting" || !graceful) member.end(undefined, poolClosed());
       else if (member.state === "idle") member.stop(undefined);
@@ -174,31 +163,18 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
 
   /** Boots that failed in a row. */
   get bootFailures(): number {
-    return this.#generation.boots.failures;
+    return this.#renewal.generation.boots.failures;
   }
 
   /** The processes of this moment. Looks at each in /proc: not for hot paths. */
   rows(): readonly WorkerRow[] {
     const now = this.#clock.now();
-    return [...this.#staff].map((member): WorkerRow => ({
-      pid: member.pid,
-      state: member.state as WorkerRow["state"],
-      due: member.reason ?? member.due,
-      requests: member.requests,
-      uptime: now - member.bornAt,
-      rss: member.pid === 0 ? undefined : this.#options.inspect?.(member.pid)?.rss,
-      id: member.current?.x.id,
-      target: member.current?.x.target,
-    }));
-  }
-
-  #newGeneration(launch: Launch): Generation {
-    return { launch, boots: new Boots(this.#options, this.#random), born: 0 };
+    return [...this.#staff].map((member) => rowOf(member, now, this.#options.inspect));
   }
 
   /** Nothing answers, and nothing is about to. */
   get #down(): boolean {
-    return this.#problem !== undefined && this.#generation.boots.open && this.alive === 0;
+    return this.#problem !== undefined && this.#renewal.generation.boots.open && this.alive === 0;
   }
 
   #grant(size: number): void {
@@ -248,7 +224,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     const share = Math.min(1, ++generation.born / this.#staff.wanted);
     member.life = new Life(this.#options, share, this.#random());
     this.#problem = undefined;
-    if (this.#roll?.generation === generation && !this.#roll.committed) this.#commit(this.#roll);
+    this.#renewal.booted(member);
     this.#desk.enter(member);
     this.#act();
   }
@@ -280,35 +256,11 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     if (member.crashed) this.#options.onCrash?.(member.report(exit));
     if (this.#closed === undefined && member.generation.boots.failures > 0) {
       const error = bootError(exit, member.error);
-      if (member.generation === this.#generation) this.#problem = error;
-      const roll = this.#roll;
-      if (roll?.generation === member.generation && roll.givesUp(member.timedOut)) {
-        roll.reject(error);
-        this.#endRoll(roll);
-      }
+      if (member.generation === this.#renewal.generation) this.#problem = error;
+      this.#renewal.failed(member, error);
       if (this.#down) this.#desk.refuse(error);
     }
     this.#act();
-  }
-
-  /** The new generation boots: from now on the pool is its. */
-  #commit(roll: Roll): void {
-    roll.committed = true;
-    this.#generation = roll.generation;
-    for (const member of [...this.#staff]) {
-      if (member.generation === roll.generation) continue;
-      if (member.state === "booting") member.end("reload");
-      else if (member.serving) member.due = "reload";
-    }
-  }
-
-  #endRoll(roll: Roll): void {
-    this.#roll = this.#nextRoll;
-    this.#nextRoll = undefined;
-    if (roll.committed) return;
-    for (const member of [...this.#staff]) {
-      if (member.generation === roll.generation) member.end("reload");
-    }
   }
 
   /** Does whatever the state of the pool asks for, until it asks for nothing. */
@@ -322,8 +274,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
         if (this.#closed === undefined) {
           this.#growGate();
           this.#stopSurplus();
-          this.#turnRoll();
-          this.#boot();
+          this.#renewal.act(this.#clock.now());
         }
         this.#desk.pay(this.#closed !== undefined);
       }
@@ -351,39 +302,5 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
       if (member === undefined) return;
       member.stop(member.due ?? "idle");
     }
-  }
-
-  #turnRoll(): void {
-    const roll = this.#roll;
-    if (roll === undefined || !roll.committed) return;
-    const old = [...this.#staff].filter((member) => member.usable && member.generation !== roll.generation);
-    if (old.length === 0) {
-      roll.resolve();
-      this.#endRoll(roll);
-      return this.#act();
-    }
-    if (this.#staff.surplus <= 0) return void (roll.blockedSince = undefined);
-    const now = this.#clock.now();
-    const until = (roll.blockedSince ??= now) + (this.#options.reloadPatience ?? 5000);
-    if (now < until) return this.#alarm.at(until);
-    for (const member of old) member.final = true;
-    this.#act();
-  }
-
-  #boot(): void {
-    const staff = this.#staff;
-    const roll = this.#roll;
-    if (roll !== undefined && !roll.committed) this.#begin(roll.generation, 1 - staff.booting(roll.generation));
-    const booting = staff.booting(this.#generation);
-    const vacant = -staff.surplus - booting;
-    if (vacant > 0) return this.#begin(this.#generation, vacant);
-    // One successor at a time: the next is booted when this one has taken its place.
-    const due = roll?.committed !== false && staff.anyDue;
-    if (vacant === 0 && booting === 0 && due) this.#begin(this.#generation, 1);
-  }
-
-  #begin(generation: Generation, wanted: number): void {
-    const again = this.#staff.begin(generation, wanted);
-    if (again !== undefined) this.#alarm.at(again);
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../fastcgi/clock.ts";
 import type { Generation } from "./boots.ts";
-import { Member, type MemberOwner } from "./member.ts";
+import { Member } from "./member.ts";
+import type { MemberOwner } from "./member_owner.ts";
 import type { WorkerPoolOptions } from "./options.ts";
 
 /** The processes of a pool, from the launch of each to its end, and how many there should be. */
