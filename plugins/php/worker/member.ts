@@ -9,15 +9,7 @@ import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.t
 import { WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
 import type { MemberOwner, MemberState } from "./member_owner.ts";
-import {
-  bootTimeout,
-  outOfMemory,
-  readyTooSoon,
-  workerDied,
-
-  type WorkerReport,
-  workerStuck,
-} from "./report.ts";
+import { bootTimeout, outOfMemory, readyTooSoon, workerDied, type WorkerReport, workerStuck } from "./report.ts";
 import { type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
 
 /** One process of the pool, from its launch to its end. It never comes back: a successor is another member. */
@@ -379,4 +371,3 @@ export class Member implements WorkerEvents, LifeFacts {
     if (this.#paused) this.resume();
   }
 }
-

@@ -245,9 +245,11 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     if (reason === undefined) return;
     this.#restarts[reason] = (this.#restarts[reason] ?? 0) + 1;
     this.#options.onRestart?.(reason);
-    // One that was ready and ends by itself at once, having answered nothing, would do so again and again.
+    // One that was ready and ends by itself at once would do so again and again. Not so when a request has ended it: the next
+    // one may be another.
     const now = this.#clock.now();
-    const barren = (member.crashed || reason === "asked") && !member.proven && now - member.readyAt < proofMs;
+    const idle = !member.proven && member.requests === 0 && now - member.readyAt < proofMs;
+    const barren = idle && (member.crashed || reason === "asked");
     if (reason === "boot_failed" || barren) member.generation.boots.failed(now);
   }
 

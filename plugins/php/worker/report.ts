@@ -59,7 +59,9 @@ export function workerGone(): CoreError {
 }
 
 export function workerStuck(): CoreError {
-  return new CoreError("PHP_WORKER_STUCK", "The PHP worker was stopped by a signal; it has been ended", { status: 502 });
+  return new CoreError("PHP_WORKER_STUCK", "The PHP worker was stopped by a signal; it has been ended", {
+    status: 502,
+  });
 }
 
 export function outOfMemory(rss: number, limit: number): CoreError {
@@ -69,7 +71,9 @@ export function outOfMemory(rss: number, limit: number): CoreError {
 }
 
 export function readyTooSoon(): CoreError {
-  return new CoreError("PHP_PROTOCOL", "The PHP worker asked for a request before it had answered one", { status: 502 });
+  return new CoreError("PHP_PROTOCOL", "The PHP worker asked for a request before it had answered one", {
+    status: 502,
+  });
 }
 
 export function poolClosed(): CoreError {

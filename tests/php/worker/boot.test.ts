@@ -105,6 +105,19 @@ test("workers that live for a second, or have answered, are replaced at once", (
   expect(world.booting.length).toBe(1);
 });
 
+test("a request that ends every worker costs each of its visits one, and no pause", () => {
+  const world = worldOf({ size: 2 });
+  for (let n = 0; n < 20; n++) {
+    const lease = world.pool.checkout()!;
+    const heard = world.send(lease);
+    heard.onFinal = () => lease.done();
+    world.of(lease.pid).exit(null, "SIGSEGV");
+    expect(world.booting.length).toBe(1);
+    world.bringUp();
+  }
+  expect([world.pool.alive, world.pool.bootFailures, world.pool.restarts]).toEqual([2, 0, { died: 20 }]);
+});
+
 test("a launch that throws is a failed boot", () => {
   const world = new World({
     size: 1,

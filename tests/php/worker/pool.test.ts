@@ -154,7 +154,12 @@ test("a sink that throws fails its request; the rest of the answer is for nobody
   const worker = world.of(lease.pid);
   lease.pause();
   worker.print();
-  expect([heard.error?.code, worker.cancels, worker.paused, world.pool.busy]).toEqual(["PHP_HEAD_INVALID", 1, false, 1]);
+  expect([heard.error?.code, worker.cancels, worker.paused, world.pool.busy]).toEqual([
+    "PHP_HEAD_INVALID",
+    1,
+    false,
+    1,
+  ]);
   worker.answer();
   expect([world.serve(), world.restarts]).toEqual([1, []]);
 });

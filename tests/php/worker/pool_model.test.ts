@@ -183,7 +183,8 @@ const steps: Record<string, (model: Model, at: number) => void> = {
   boots: (model, at) => pick(model.world.booting, at)?.ready(),
   bootFails: (model, at) => pick(model.world.booting, at)?.exit(255),
   bootBreaks: (model, at) => pick(model.world.booting, at)?.events.onBroken(nonsense),
-  dies: (model, at) => someone(model, at, () => true)?.exit(at % 2 === 0 ? at % 3 : null, at % 2 === 0 ? null : "SIGSEGV"),
+  dies: (model, at) =>
+    someone(model, at, () => true)?.exit(at % 2 === 0 ? at % 3 : null, at % 2 === 0 ? null : "SIGSEGV"),
   breaks: (model, at) => someone(model, at, () => true)?.events.onBroken(nonsense),
   asks: (model, at) => someone(model, at, alive)?.events.onStopAsked(),
   ended: (model, at) => someone(model, at, (worker) => worker.killed)?.exit(null, "SIGKILL"),
@@ -211,7 +212,8 @@ const steps: Record<string, (model: Model, at: number) => void> = {
   },
   arrives: (model) => model.arrive(),
   sends: (model, at) => pick(model.guests.filter((guest) => guest.lease?.alive && !guest.heard), at)?.send(),
-  leaves: (model, at) => pick(model.guests.filter((guest) => !guest.over && !model.queue.includes(guest)), at)?.stop("left"),
+  leaves: (model, at) =>
+    pick(model.guests.filter((guest) => !guest.over && !model.queue.includes(guest)), at)?.stop("left"),
   expires: (model, at) => {
     pick(model.guests.filter((guest) => !guest.over && !model.queue.includes(guest)), at)?.stop("timeout");
   },
@@ -228,7 +230,19 @@ const steps: Record<string, (model: Model, at: number) => void> = {
   },
 };
 
-const likely = ["boots", "boots", "boots", "answers", "answers", "answers", "arrives", "arrives", "arrives", "ended", "time"];
+const likely = [
+  "boots",
+  "boots",
+  "boots",
+  "answers",
+  "answers",
+  "answers",
+  "arrives",
+  "arrives",
+  "arrives",
+  "ended",
+  "time",
+];
 const program = fc.array(
   fc.record({ step: fc.constantFrom(...Object.keys(steps), ...likely), at: fc.nat({ max: 200 }) }),
   { maxLength: 100 },
