@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { parse } from "smol-toml";
 import { alive } from "../../support/proc.ts";
 import { type Config, hosts, runToExit, startServer, type TestServer, total } from "../../support/server.ts";
 import { allowSlowTests, waitFor, within } from "../../support/wait.ts";
@@ -282,6 +283,29 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     rmSync(dir, { recursive: true, force: true });
   });
 }
+
+test("the example of a worker answers, keeps its count, and takes up what is saved", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-example-"));
+  cpSync(fileURLToPath(new URL("../../../examples/worker/", import.meta.url)), dir, { recursive: true });
+  const { php } = parse(readFileSync(join(dir, "fairlead.toml"), "utf8")) as unknown as {
+    readonly php: Config[string];
+  };
+  await using server = await startServer({ host: hosts()[0]!, dir, config: { log: { access: "off" }, php } });
+  for (let i = 0; i < 4; i++) await text(server, "/");
+  expect(await text(server, "/")).toMatch(/request [34],/);
+  const greeted = await text(server, "/greet", { method: "POST", body: new URLSearchParams({ name: "<b>" }) });
+  expect(greeted).toContain("Hello, &lt;b&gt;");
+  expect((await fetch(`${server.url}/fail`)).status).toBe(500);
+  expect([(await fetch(`${server.url}/nowhere`)).status, await text(server, "/style.css")])
+    .toEqual([404, readFileSync(join(dir, "public/style.css"), "utf8")]);
+  const script = readFileSync(join(dir, "worker.php"), "utf8");
+  writeFileSync(join(dir, "worker.php"), script.replace("'A worker'", "'Another worker'"));
+  await waitFor(async () => (await text(server, "/")).includes("Another worker"), {
+    what: "the new code",
+    timeout: 10_000,
+  });
+  rmSync(dir, { recursive: true, force: true });
+});
 
 test("a pool that makes no sense is an error before anything listens", async () => {
   const host = hosts()[0]!;
