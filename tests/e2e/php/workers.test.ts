@@ -225,6 +225,9 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     });
   });
 
+  // What follows is the pool's work, the same on every host.
+  if (host !== hosts()[0]) continue;
+
   test(`workers on ${host}: isolation by fork leaves no state, and survives a reload`, async () => {
     await using server = await start(host, { script: "worker.php", isolation: "fork" });
     for (let i = 0; i < 6; i++) expect((await text(server, "/who")).split(" ")[1]).toBe("1");
