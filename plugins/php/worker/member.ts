@@ -6,34 +6,11 @@ import type { ReplySink } from "../reply_sink.ts";
 import type { Generation } from "./boots.ts";
 import { Guard } from "./guard.ts";
 import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.ts";
-import { type LeaseOwner, WorkerLease } from "./lease.ts";
+import { WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
+import type { MemberOwner, MemberState } from "./member_owner.ts";
 import { bootTimeout, outOfMemory, readyTooSoon, workerDied, type WorkerReport, workerStuck } from "./report.ts";
 import { type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
-
-/**
- * `booting`: until it asks for its first request. `idle`: it can be lent. `busy`: lent, or its lease is over and it is not
- * ready yet. `stopping`: asked to end. `killed`: told to. `gone`: the process is no more.
- */
-export type MemberState = "booting" | "idle" | "busy" | "stopping" | "killed" | "gone";
-
-/** What the pool hears from its workers. */
-export interface MemberOwner extends LeaseOwner {
-  /** It has booted: it can be lent. */
-  onBooted(member: Member): void;
-  /** It is free again, its lease over. */
-  onFreed(member: Member): void;
-  /** It is in service no more. Only for the books: its state is between two others. */
-  onLeft(member: Member, reason: WorkerRestart | undefined): void;
-  /** Something changed that the pool may have to act on. */
-  onChange(): void;
-  /** Its script works. */
-  onProof(member: Member): void;
-  onGone(member: Member, exit: WorkerExit | undefined): void;
-  onLine(member: Member, text: string): void;
-  /** Call {@linkcode Member.ring} at this time or before. */
-  wake(at: number): void;
-}
 
 /** One process of the pool, from its launch to its end. It never comes back: a successor is another member. */
 export class Member implements WorkerEvents, LifeFacts {
@@ -120,7 +97,7 @@ export class Member implements WorkerEvents, LifeFacts {
       this.#worker = this.generation.launch(this);
     } catch (cause) {
       const text = cause instanceof Error ? cause.message : String(cause);
-      return this.onExit({ code: null, signal: null, lastWords: [`it cannot be started: ${text}`] });
+      return this.onExit({ code: null, signal: null, lastWords: [text] });
     }
     if (this.state === "killed") this.#worker.kill();
     else if (this.#early) this.onReady();
@@ -284,6 +261,7 @@ export class Member implements WorkerEvents, LifeFacts {
       this.readyAt = this.#clock.now();
       this.bootMs = this.readyAt - this.bornAt;
       this.idleSince = this.readyAt;
+      this.#leaving = false;
       return this.#owner.onBooted(this);
     }
     if (this.state !== "busy" || this.#ready) return;

@@ -10,7 +10,7 @@ export interface WorkerPoolOptions extends MemberRules, BootRules {
   readonly launch: Launch;
   /** Workers to hold; with `scale` the fewest. The gate before the pool begins with as many permits. */
   readonly size: number;
-  /** Processes beyond `size` there may be while workers are replaced, at least 1; 1 when absent, or `spares`. */
+  /** Processes beyond `size` there may be while workers are replaced; one more than `spares` when absent, and at least. */
   readonly surge?: number;
   /**
    * Ready workers to keep beyond `size`; 0 when absent. For workers that answer one request each (`maxRequests: 1`), whose
@@ -33,22 +33,4 @@ export interface WorkerPoolOptions extends MemberRules, BootRules {
   readonly onCrash?: (report: WorkerReport) => void;
   /** A line of a worker's stderr, with the request it ran. */
   readonly onLine?: (pid: number, text: string, request: WorkerRequest | undefined) => void;
-}
-
-/** One process, for people. */
-export interface WorkerRow {
-  /** 0 while it is not known. */
-  readonly pid: number;
-  readonly state: "booting" | "idle" | "busy" | "stopping" | "killed";
-  /** Why it is to be replaced, or was. */
-  readonly due: WorkerRestart | undefined;
-  /** Requests it was sent. */
-  readonly requests: number;
-  /** From its start. */
-  readonly uptime: number;
-  /** Resident bytes; undefined when not known. */
-  readonly rss: number | undefined;
-  /** The request it runs. */
-  readonly id: string | undefined;
-  readonly target: string | undefined;
 }

@@ -23,7 +23,7 @@ export interface WorkerReport {
 /** `exit code 255` or `SIGSEGV`. */
 export function describeExit(exit: WorkerExit | undefined): string {
   if (exit === undefined) return "no sign of its end";
-  return exit.signal ?? `exit code ${exit.code}`;
+  return exit.signal ?? (exit.code === null ? "it never ran" : `exit code ${exit.code}`);
 }
 
 /** One line for the log. */

@@ -62,7 +62,7 @@ test("after a timeout the permit waits for the successor, and nothing of the old
   lease.kill("timeout", () => free++);
   heard.deaf = true;
   old.answer(); // too late
-  expect([old.killed, free, world.booting.length]).toEqual([true, 0, 1]);
+  expect([old.killed, free, world.booting.length, world.complaints]).toEqual([true, 0, 1, []]);
   world.booting[0]!.ready();
   expect([free, heard.text, world.pool.restarts, world.crashes.length]).toEqual([1, "", { timeout: 1 }, 0]);
 });
@@ -175,7 +175,7 @@ test("a client that leaves is told to the worker, which has until the deadline t
   world.clock.advance(9000);
   expect([worker.cancels, worker.killed, free]).toEqual([1, false, 0]);
   worker.answer();
-  expect([free, world.restarts, world.serve()]).toEqual([1, [], 1]);
+  expect([free, world.restarts, world.serve(), world.complaints]).toEqual([1, [], 1, []]);
 });
 
 test("a stream whose client has left has a second", () => {

@@ -1,0 +1,168 @@
+import { expect, test } from "bun:test";
+import { Life } from "../../../plugins/php/worker/life.ts";
+import { World, worldOf } from "./world.ts";
+
+/** Every worker boots in `ms`, and ends when it is told to. */
+function booting(world: World, ms: number): World {
+  world.onLaunch = (worker) => void world.clock.after(ms, () => worker.killed || worker.gone || worker.ready());
+  world.pool.start();
+  world.clock.advance(ms * 2);
+  return world;
+}
+
+test("max_requests: the successor is up first, no two at once, and no worker gets more than the cap", () => {
+  const world = booting(new World({ size: 4, maxRequests: 50, random: Math.random }), 100);
+  const stops: number[] = [];
+  const seen = new Set<number>();
+  let fewest = 4;
+  for (let n = 0; n < 1000; n++) {
+    world.serve();
+    world.clock.advance(10);
+    fewest = Math.min(fewest, world.pool.alive);
+    for (const worker of world.workers) {
+      if (worker.stops === 0 || seen.has(worker.pid)) continue;
+      seen.add(worker.pid);
+      stops.push(world.clock.now());
+    }
+    world.reap();
+    expect(world.pool.processes <= 5).toBe(true);
+  }
+  expect(Math.max(...world.all.map((worker) => worker.sends)) <= 55).toBe(true);
+  expect(fewest).toBe(4);
+  expect(stops.length > 15).toBe(true);
+  expect(stops.every((time, i) => i === 0 || time - stops[i - 1]! >= 100)).toBe(true);
+  expect(world.pool.restarts).toEqual({ max_requests: stops.length });
+  // After the first lives, which differ on purpose, each answers nearly as many as it may.
+  for (const worker of world.all.slice(4)) if (worker.gone) expect(worker.sends >= 40).toBe(true);
+});
+
+test("a worker at its cap waits for no successor", () => {
+  const world = worldOf({ size: 1, maxRequests: 10 });
+  for (let n = 0; n < 11; n++) world.serve();
+  expect([world.all[0]!.stops, world.pool.checkout(), world.booting.length]).toEqual([1, undefined, 1]);
+  world.bringUp();
+  expect(world.serve()).toBe(2);
+});
+
+test("a request for each worker: the next is ready before it is needed", () => {
+  const world = new World({ size: 2, maxRequests: 1, spares: 1 });
+  world.pool.start();
+  world.bringUp();
+  expect([world.pool.alive, world.pool.size]).toEqual([3, 2]);
+  const served: number[] = [];
+  for (let n = 0; n < 50; n++) {
+    const lease = world.pool.checkout()!;
+    let free = 0;
+    const heard = world.send(lease);
+    heard.onFinal = () => lease.done(() => free++);
+    world.of(lease.pid).print();
+    world.of(lease.pid).end();
+    expect(free).toBe(1); // the spare is there
+    world.of(lease.pid).exit(0);
+    served.push(lease.pid);
+    world.bringUp();
+    expect(world.pool.processes).toBe(3);
+  }
+  expect(new Set(served).size).toBe(50);
+  expect([world.crashes.length, world.pool.restarts]).toEqual([0, { max_requests: 50 }]);
+});
+
+test("ttl: an old worker is replaced, the new one first", () => {
+  const world = worldOf({ size: 1, ttl: 60_000 });
+  world.clock.advance(59_999);
+  expect(world.booting.length).toBe(0);
+  world.clock.advance(1);
+  expect([world.booting.length, world.serve()]).toEqual([1, 1]);
+  world.bringUp();
+  expect([world.serve(), world.restarts]).toEqual([2, ["ttl"]]);
+});
+
+test("idle_ttl: a worker that was used and then was not is replaced; one that never was is fresh", () => {
+  const world = worldOf({ size: 2, idleTtl: 5000 });
+  world.clock.advance(20_000);
+  expect(world.all.length).toBe(2);
+  const used = world.serve();
+  world.clock.advance(5000);
+  world.bringUp();
+  expect([world.of(used).gone, world.pool.alive, world.restarts]).toEqual([true, 2, ["idle"]]);
+  world.clock.advance(60_000);
+  expect(world.all.length).toBe(3);
+});
+
+test("max_memory: looked at between requests and not at each, never in the middle of one", () => {
+  let looks = 0;
+  const world: World = new World({
+    size: 1,
+    maxMemory: 100,
+    memoryEvery: 1000,
+    inspect: (pid) => {
+      looks++;
+      return world.of(pid).look;
+    },
+  });
+  world.pool.start();
+  world.bringUp();
+  for (let n = 0; n < 50; n++) world.serve();
+  expect(looks).toBe(1);
+  world.bringUp();
+  const again = worldOf({ size: 1, maxMemory: 1000, inspect: (pid) => again.of(pid).look });
+  const lease = again.pool.checkout()!;
+  const heard = again.send(lease);
+  heard.onFinal = () => lease.done();
+  const worker = again.of(1);
+  worker.look = { rss: 5000, stopped: false };
+  again.clock.advance(10_000);
+  expect(worker.killed).toBe(false);
+  worker.answer();
+  expect([heard.text, again.booting.length]).toEqual([heard.id, 1]);
+  again.bringUp();
+  expect([worker.gone, again.restarts, again.crashes]).toEqual([true, ["memory"], []]);
+});
+
+test("hard_memory: a worker that takes too much is ended in the middle of its request", () => {
+  const world: World = worldOf({ size: 1, hardMemory: 2 ** 20, inspect: (pid) => world.of(pid).look });
+  const lease = world.pool.checkout()!;
+  const heard = world.send(lease);
+  world.clock.advance(1000);
+  world.of(1).look = { rss: 3 * 2 ** 20, stopped: false };
+  world.clock.advance(250);
+  expect([heard.error?.code, heard.error?.status, heard.progress]).toEqual(["PHP_WORKER_MEMORY", 502, "touched"]);
+  world.reap();
+  expect(world.crashes.map(({ reason, running }) => [reason, running])).toEqual([["memory", true]]);
+});
+
+test("a stopped process is found when it is lent, or at work, and replaced", () => {
+  const world: World = worldOf({ size: 2, inspect: (pid) => world.of(pid).look });
+  world.serve();
+  world.serve();
+  world.clock.advance(2000);
+  world.of(1).look = { rss: 1, stopped: true };
+  const lease = world.pool.checkout()!;
+  expect([lease.pid, world.of(1).killed]).toEqual([2, true]);
+  const heard = world.send(lease);
+  world.of(2).look = { rss: 1, stopped: true };
+  world.clock.advance(250);
+  expect([heard.error?.code, heard.progress, world.of(2).killed]).toEqual(["PHP_WORKER_STUCK", "untouched", true]);
+  lease.done();
+  world.bringUp();
+  expect([world.pool.alive, world.restarts]).toEqual([2, ["stuck", "stuck"]]);
+});
+
+test("a life's limits: due within a tenth before, capped a tenth behind", () => {
+  const facts = { readyAt: 0, bootMs: 0, requests: 0, idleSince: 0 };
+  for (const chance of [0, 0.5, 0.999]) {
+    const life = new Life({ maxRequests: 500 }, 1, chance);
+    const first = Array.from({ length: 600 }, (_, n) => n).find((requests) =>
+      life.nearsEnd({ ...facts, requests }, 1e9)
+    )!;
+    expect([first + 1 >= 450, first + 1 <= 500, life.hard]).toEqual([true, true, 550]);
+  }
+  const one = new Life({ maxRequests: 1 }, 1, 0.5);
+  expect([one.hard, one.nearsEnd(facts, 0)]).toEqual([1, true]);
+  const quick = new Life({ maxRequests: 500 }, 1, 0);
+  // 400 requests in 400 ms, a boot of 60 ms: the successor must begin 60 requests before.
+  expect(quick.nearsEnd({ ...facts, requests: 438, bootMs: 60 }, 438)).toBe(false);
+  expect(quick.nearsEnd({ ...facts, requests: 440, bootMs: 60 }, 440)).toBe(true);
+  const none = new Life({}, 1, 0);
+  expect([none.hard, none.dueAt(facts), none.due(facts, 1e12, () => 1e12)]).toEqual([Infinity, Infinity, undefined]);
+});
