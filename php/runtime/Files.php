@@ -27,7 +27,7 @@ final class Files
         $pairs = [];
         foreach ($files as [$param, $filename, $mime, $path, $error, $size]) {
             if (!self::isBalanced($param)) {
-                continue;
+                break;
             }
             if ($error === \UPLOAD_ERR_OK && $most > 0 && $size > $most) {
                 $error = \UPLOAD_ERR_FORM_SIZE;
@@ -103,7 +103,7 @@ final class Files
         return $most;
     }
 
-    /** PHP leaves out uploads with stray brackets in their names. */
+    /** PHP takes no upload whose name has stray brackets, nor any after it. */
     private static function isBalanced(string $name): bool
     {
         $open = 0;
@@ -117,6 +117,6 @@ final class Files
                 }
             }
         }
-        return $name !== '' && $open === 0;
+        return $open === 0;
     }
 }

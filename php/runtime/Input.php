@@ -41,22 +41,20 @@ final class Input
         }
     }
 
+    /** The body; null when it is in a file. */
+    public static function bytes(): ?string
+    {
+        return self::$file === null ? self::$bytes : null;
+    }
+
     /**
-     * The body from its beginning. PHP's own wrapper must be in place.
+     * The file with the body, from its beginning.
      *
      * @return resource|false
      */
-    public static function stream()
+    public static function file()
     {
-        if (self::$file !== null) {
-            return \fopen(self::$file, 'rb');
-        }
-        $stream = \fopen('php://memory', 'w+b');
-        if ($stream !== false) {
-            \fwrite($stream, self::$bytes);
-            \rewind($stream);
-        }
-        return $stream;
+        return \fopen((string) self::$file, 'rb');
     }
 
     /** The path of a file with the body; null when there can be none. */

@@ -18,7 +18,12 @@ final class PhpStream
     public $context;
     /** @var resource|null */
     private $stream = null;
+    /** A body that is no file; then there is no stream, and this is how much of it has been read. */
+    private ?string $bytes = null;
+    private int $at = 0;
     private bool $isInput = false;
+    /** Whether its end is where its bytes end. */
+    private bool $isKept = false;
 
     public static function install(): void
     {
@@ -39,28 +44,31 @@ final class PhpStream
             \trigger_error("$path: URL file-access is disabled in the server configuration", \E_USER_WARNING);
             return false;
         }
-        self::remove();
-        try {
-            $this->isInput = $name === 'input';
-            if ($this->isInput) {
-                $stream = Input::stream();
-            } else {
-                if (\str_starts_with($name, 'filter/')) {
-                    $file = \stripos($path, '/resource=php://input') === false ? null : Input::path();
-                    $path = $file === null ? $path : \preg_replace('#/resource=php://input.*#is', "/resource=$file", $path);
-                }
-                $stream = $this->context === null
-                    ? @\fopen((string) $path, $mode)
-                    : @\fopen((string) $path, $mode, false, $this->context);
-            }
-        } finally {
-            self::install();
+        $this->isInput = $name === 'input';
+        $this->isKept = $this->isInput || $name === 'memory' || \str_starts_with($name, 'temp');
+        if ($this->isInput) {
+            $this->bytes = Input::bytes();
         }
+        $stream = $this->bytes !== null ? null : ($this->isInput ? Input::file() : $this->openOther($path, $mode));
         if ($stream === false) {
             return false;
         }
         $this->stream = $stream;
         return true;
+    }
+
+    /** @return resource|false */
+    private function openOther(string $path, string $mode)
+    {
+        if (\preg_match('#^php://filter/.*/resource=php://input$#is', $path) === 1 && ($file = Input::path()) !== null) {
+            $path = \substr($path, 0, -\strlen('php://input')) . $file;
+        }
+        self::remove();
+        try {
+            return $this->context === null ? @\fopen($path, $mode) : @\fopen($path, $mode, false, $this->context);
+        } finally {
+            self::install();
+        }
     }
 
     /** As with PHP's own: no code from a request, unless allow_url_include lets it. */
@@ -76,38 +84,56 @@ final class PhpStream
 
     public function stream_read(int $count): string|false
     {
-        return \fread($this->stream, $count);
+        if ($this->bytes === null) {
+            return \fread($this->stream, $count);
+        }
+        $part = \substr($this->bytes, $this->at, $count);
+        $this->at += \strlen($part);
+        return $part;
     }
 
     public function stream_write(string $data): int
     {
-        return $this->isInput ? 0 : (int) \fwrite($this->stream, $data);
+        return $this->isInput ? -1 : (int) \fwrite($this->stream, $data);
     }
 
     public function stream_eof(): bool
     {
-        return \feof($this->stream);
+        if ($this->bytes !== null) {
+            return $this->at >= \strlen($this->bytes);
+        }
+        // PHP's own tell their end with the last byte, not after it.
+        return \feof($this->stream) || ($this->isKept && \ftell($this->stream) >= (\fstat($this->stream)['size'] ?? 0));
     }
 
     public function stream_seek(int $offset, int $whence): bool
     {
-        return \fseek($this->stream, $offset, $whence) === 0;
+        if ($this->bytes === null) {
+            return \fseek($this->stream, $offset, $whence) === 0;
+        }
+        $end = \strlen($this->bytes);
+        $to = $offset + ($whence === \SEEK_END ? $end : ($whence === \SEEK_CUR ? $this->at : 0));
+        if ($to < 0 || $to > $end) {
+            return false;
+        }
+        $this->at = $to;
+        return true;
     }
 
     public function stream_tell(): int
     {
-        return (int) \ftell($this->stream);
+        return $this->bytes === null ? (int) \ftell($this->stream) : $this->at;
     }
 
     /** @return array<int|string, int>|false */
     public function stream_stat(): array|false
     {
-        return \fstat($this->stream);
+        return $this->bytes === null ? \fstat($this->stream) : ['size' => \strlen($this->bytes)];
     }
 
     public function stream_flush(): bool
     {
-        return \fflush($this->stream);
+        return $this->isInput || \fflush($this->stream);
     }
 
     public function stream_truncate(int $size): bool
@@ -117,31 +143,40 @@ final class PhpStream
 
     public function stream_lock(int $operation): bool
     {
-        return \flock($this->stream, $operation);
+        return $this->bytes === null && $operation !== 0 && \flock($this->stream, $operation);
     }
 
     public function stream_set_option(int $option, int $a, ?int $b): bool
     {
+        if ($this->bytes !== null) {
+            return false;
+        }
         return match ($option) {
             \STREAM_OPTION_BLOCKING => \stream_set_blocking($this->stream, $a === 1),
             \STREAM_OPTION_READ_TIMEOUT => \stream_set_timeout($this->stream, $a, (int) $b),
-            \STREAM_OPTION_WRITE_BUFFER => \stream_set_write_buffer($this->stream, $a === \STREAM_BUFFER_NONE ? 0 : (int) $b) === 0,
+            \STREAM_OPTION_WRITE_BUFFER => \stream_set_write_buffer($this->stream, $a === 0 ? 0 : (int) $b) === 0,
             default => false,
         };
     }
 
-    /** @return resource */
+    /** @return resource|false */
     public function stream_cast(int $as)
     {
-        return $this->stream;
+        return $this->stream ?? false;
     }
 
     public function stream_close(): void
     {
-        \fclose($this->stream);
+        if ($this->stream !== null) {
+            \fclose($this->stream);
+        }
     }
 
-    /** None of them has a name in a folder. */
+    /**
+     * None of them has a name in a folder.
+     *
+     * @return array<int|string, int>|false
+     */
     public function url_stat(string $path, int $flags): array|false
     {
         return false;

@@ -28,8 +28,13 @@ import {
 } from "./frames.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
-export const runtime = join(here, "../../../php/runtime");
-export const disabled = readFileSync(join(runtime, "disabled_functions.txt"), "latin1").trim().split("\n");
+export const runtime: string = join(here, "../../../php/runtime");
+export const disabled: readonly string[] = readFileSync(join(runtime, "disabled_functions.txt"), "latin1").trim().split(
+  "\n",
+);
+
+/** Name, file name, type, path, error and size. */
+export type UploadedFile = readonly [string, string, string, string, number, number];
 
 export interface Ask {
   readonly method?: string;
@@ -38,7 +43,7 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly post?: readonly (readonly [name: string, value: string])[];
-  readonly files?: readonly (readonly [string, string, string, string, number, number])[];
+  readonly files?: readonly UploadedFile[];
   readonly input?: string;
 }
 
@@ -121,7 +126,7 @@ export function startWorker(script: string, options: HostOptions = {}): Promise<
   let waiting: Waiting | undefined;
   let ready = false;
   let leaves = 0;
-  let onReady: (() => void)[] = [];
+  const onReady: (() => void)[] = [];
   const logs: string[] = [];
   const hearing: ((frame: Frame) => void)[] = [];
   let booted: (text: string) => void = () => {};

@@ -20,6 +20,10 @@ return [
         echo 'partly ';
         throw new DomainException('no <such> thing');
     },
+    'throw-in-memory' => static function (): void {
+        ini_set('log_errors', '0');
+        throw new DomainException('again');
+    },
     'throw-late' => static function (): void {
         echo 'sent ';
         flush();

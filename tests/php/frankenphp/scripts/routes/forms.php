@@ -2,11 +2,7 @@
 
 return [
     'form' => static function (): void {
-        print_r(['get' => $_GET, 'post' => $_POST, 'cookie' => $_COOKIE, 'request' => $_REQUEST]);
-    },
-    'files' => static function (): void {
-        print_r($_POST);
-        print_r($_FILES);
+        require __DIR__ . '/../plain.php';
     },
     'upload' => static function (): void {
         $path = $_FILES['f']['tmp_name'];
@@ -32,6 +28,10 @@ return [
         fseek($handle, -3, SEEK_END);
         $end = stream_get_contents($handle);
         echo json_encode([strlen($raw), md5($raw), $part, $end, file_get_contents('php://input') === $raw]);
+    },
+    'input-hash' => static function (): void {
+        $raw = file_get_contents('php://input');
+        echo json_encode([strlen($raw), md5($raw)]);
     },
     'streams' => static function (): void {
         $memory = fopen('php://memory', 'w+');

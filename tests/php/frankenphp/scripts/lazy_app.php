@@ -1,0 +1,3 @@
+<?php
+
+// The code of an application.
