@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Fairlead\Runtime;
 
 use LogicException;
+use ReflectionFunction;
 use RuntimeException;
 use Throwable;
 
@@ -124,6 +125,7 @@ final class Loop
         // What the application starts must not come for our requests.
         \putenv('FAIRLEAD_TOKEN');
         Settings::keepEnvironment();
+        self::warnOfFunctions();
         return self::$connection;
     }
 
@@ -136,6 +138,17 @@ final class Loop
         require_once __DIR__ . '/fork.php';
         self::$forked = true;
         return \fairlead_fork_token();
+    }
+
+    private static function warnOfFunctions(): void
+    {
+        $names = \file(__DIR__ . '/disabled_functions.txt', \FILE_IGNORE_NEW_LINES) ?: [];
+        $left = \array_filter($names, static fn(string $name): bool => \function_exists($name)
+            && (new ReflectionFunction($name))->isInternal());
+        if ($left !== []) {
+            self::log(2, 'These functions will not know of requests, for disable_functions does not have them: '
+                . \implode(', ', $left), '');
+        }
     }
 
     private static function begin(Connection $connection, int $number, string $payload): void

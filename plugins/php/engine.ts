@@ -32,8 +32,11 @@ export interface ProcessRow {
 export interface Engine {
   readonly figures: PoolFigures;
   readonly executions: Executions;
-  /** What runs the exchange, once its body is here. Nothing waits and no process is taken before. */
-  execution(x: Exchange, script: Script): Awaitable<Execution>;
+  /**
+   * What runs the exchange, once its body is here: nothing waits and no process is taken before. A response where nothing can run
+   * it.
+   */
+  execution(x: Exchange, script: Script): Awaitable<Execution | Response>;
   /** The exchange is over: what it left is freed. */
   finish(x: Exchange): void;
   /** Why it cannot run requests now, or undefined. */

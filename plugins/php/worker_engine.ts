@@ -1,6 +1,7 @@
 import type { Gate } from "../../core/contracts/gates.ts";
 import type { Executions } from "../../core/contracts/executions.ts";
 import type { Exchange } from "../../core/exchange.ts";
+import { answer } from "../../core/http/answers.ts";
 import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
 import type { PoolSettings } from "./config.ts";
 import type { Engine, PoolFigures, ProcessRow } from "./engine.ts";
@@ -17,6 +18,9 @@ import type { FormLimits } from "./forms/limits.ts";
 
 /** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
 const bodyInMemory = 131_072;
+
+/** Workers that did not boot, in a row, after which requests are turned away at once. */
+const hopeless = 3;
 
 export interface WorkerEngineOptions {
   readonly settings: PoolSettings;
@@ -57,7 +61,10 @@ export class WorkerEngine implements Engine {
       inspect: inspectProcess,
       ttl: settings.ttl,
       idleTtl: settings.idle_ttl,
-      ...(forks ? { maxRequests: 1, jitter: 0, spares: 1 } : { maxRequests: settings.max_requests }),
+      // A forked worker answers one request: there is one more ready for each that is at work.
+      ...(forks
+        ? { maxRequests: 1, jitter: 0, spares: options.workers, bootsAtOnce: 2 * options.workers }
+        : { maxRequests: settings.max_requests }),
       ...(settings.max_concurrency > options.workers
         ? { scale: { max: settings.max_concurrency, line: () => line(options.gate()) } }
         : {}),
@@ -98,7 +105,9 @@ export class WorkerEngine implements Engine {
     return this.#executor;
   }
 
-  execution(x: Exchange, script: Script): Awaitable<Execution> {
+  execution(x: Exchange, script: Script): Awaitable<Execution | Response> {
+    // While no worker boots there is nothing to stand in line for.
+    if (this.#pool.alive === 0 && this.#pool.bootFailures >= hopeless) return answer(503, { "retry-after": "5" });
     const stream = x.body;
     return stream === null ? this.#execution(script, undefined) : this.#receive(x, stream, script);
   }

@@ -100,6 +100,8 @@ export class Child {
   }
 
   cancel(): void {
+    // Its answer is read again, for nobody.
+    this.#paused = false;
     this.#link.cancel();
   }
 

@@ -3,12 +3,16 @@ import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/
 import type { Child } from "./child.ts";
 import type { Nursery, Order } from "./nursery.ts";
 
+/** A parent that has let an order wait for so long (ms), until its worker was killed, is stuck. */
+const stuckMs = 1000;
+
 /** A worker for one request: an order at first, then a child. */
 export class ForkedWorker implements Worker {
   readonly #nursery: Nursery<Child>;
   readonly #events: WorkerEvents;
   readonly #order: Order<Child>;
   #child: Child | undefined;
+  readonly #since = performance.now();
   #over = false;
 
   constructor(nursery: Nursery<Child>, events: WorkerEvents) {
@@ -59,7 +63,7 @@ export class ForkedWorker implements Worker {
   }
 
   kill(): void {
-    if (this.#child === undefined) this.#cancel(true);
+    if (this.#child === undefined) this.#cancel(performance.now() - this.#since >= stuckMs);
     else this.#child.kill();
   }
 

@@ -211,7 +211,12 @@ describe("the parent", () => {
         onLine() {},
         onExit() {},
       });
-      await waitFor(() => true, { what: "a turn" });
+      // One that is killed at once says nothing of the parent.
+      const hasty = farm.forks.launch({ onReady() {}, onStopAsked() {}, onBroken() {}, onLine() {}, onExit() {} });
+      hasty.kill();
+      const began = performance.now();
+      await waitFor(() => performance.now() - began > 1000, { what: "a second" });
+      expect(stateOf(first)).toBe("T");
       late.kill();
       expect((await (await waiting).exited).signal).toBe("SIGKILL");
       expect((await farm.get("/")).exit.code).toBe(0);

@@ -8,8 +8,8 @@ describe("FrankenPHP runtime: how requests and workers end", () => {
     started.push(worker);
     return worker;
   };
-  afterEach(() => {
-    for (const worker of started.splice(0)) worker.close();
+  afterEach(async () => {
+    for (const worker of started.splice(0)) await worker.close();
   });
 
   test("exit() sends what there is, shutdown functions included, and ends with its code", async () => {
@@ -128,6 +128,12 @@ describe("FrankenPHP runtime: how requests and workers end", () => {
     expect((await worker.stop()).stderr).toBe("booting\nafter the loop\n");
   });
 
+  test("declares all the functions that are disabled for it", async () => {
+    const worker = await start();
+    await worker.ask();
+    expect(worker.logs).toEqual([]);
+  });
+
   test("is no worker without Fairlead", async () => {
     const alone = await start("outside.php", { env: { FAIRLEAD_WORKER: "" }, ini: { disable_functions: "" } });
     const { stderr } = await alone.ended;
@@ -138,5 +144,7 @@ describe("FrankenPHP runtime: how requests and workers end", () => {
     const worker = await start("routes.php", { ini: { disable_functions: "" } });
     expect((await worker.ask({ path: "/status", query: "s=404" })).status).toBe(404);
     expect((await worker.ask({ path: "/buffers" })).body).toContain("in");
+    expect(worker.logs[0]).toContain("2 These functions will not know of requests");
+    expect(worker.logs[0]).toContain("move_uploaded_file");
   });
 });

@@ -85,7 +85,8 @@ export interface Host {
   /** Closes the connection. */
   hangUp(): void;
   stop(): Promise<Ended>;
-  close(): void;
+  /** Kills it. */
+  close(): Promise<Ended>;
 }
 
 export interface HostOptions {
@@ -226,6 +227,7 @@ export function startWorker(script: string, options: HostOptions = {}): Promise<
         close() {
           child.kill("SIGKILL");
           socket?.destroy();
+          return ended;
         },
       });
     });

@@ -88,6 +88,6 @@ describe("FrankenPHP runtime: a session in a process that ends", () => {
     const [file = ""] = readdirSync(worker.folder).filter((name) => name.startsWith("sess_"));
     expect(cookiesOf(reply)[0]).toContain(`PHPSESSID=${file.slice(5)}`);
     expect(readFileSync(join(worker.folder, file), "utf8")).toBe('name|s:6:"exited";');
-    worker.close();
+    await worker.close();
   });
 });

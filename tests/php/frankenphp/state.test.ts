@@ -8,8 +8,8 @@ describe("FrankenPHP runtime: what one request leaves to the next", () => {
     started.push(worker);
     return worker;
   };
-  afterEach(() => {
-    for (const worker of started.splice(0)) worker.close();
+  afterEach(async () => {
+    for (const worker of started.splice(0)) await worker.close();
   });
 
   test("nothing of settings, environment, locale, time zone, headers and buffers", async () => {

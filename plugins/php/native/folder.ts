@@ -1,0 +1,94 @@
+/**
+ * The private folder of the socket that workers connect to.
+ *
+ * @module
+ */
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { CoreError } from "../../../core/error.ts";
+
+export interface SocketFolder {
+  readonly path: string;
+  /** Path of the socket to make in it. */
+  readonly socket: string;
+  remove(): void;
+}
+
+const socketName = "w.sock";
+
+/**
+ * Makes the folder. As root it can be passed through by others but not listed (0711), for the PHP user must reach the
+ * socket.
+ *
+ * @throws `PHP_START` when it cannot be made, or is so deep that a socket's path would not fit.
+ */
+export function makeSocketFolder(asRoot: boolean, parent: string = tmpdir()): SocketFolder {
+  let path: string;
+  try {
+    path = mkdtempSync(join(parent, `fairlead-workers-${process.pid}-`));
+  } catch (cause) {
+    throw new CoreError("PHP_START", `Cannot make a private folder in ${parent}: ${String(cause)}`, { cause });
+  }
+  const folder = { path, socket: join(path, socketName), remove: () => rmSync(path, { recursive: true, force: true }) };
+  try {
+    // sun_path holds 108 bytes with its NUL on Linux, 104 elsewhere.
+    if (new TextEncoder().encode(folder.socket).length > 103) {
+      throw new CoreError(
+        "PHP_START",
+        `Cannot put a socket in ${path}: the path is too long; set TMPDIR to a shorter one`,
+      );
+    }
+    chmodSync(path, asRoot ? 0o711 : 0o700);
+  } catch (error) {
+    folder.remove();
+    throw error;
+  }
+  return folder;
+}
+
+/**
+ * Removes the folders of servers that were killed: ours by owner, named for a process that is gone, older than a minute,
+ * and with nobody on their socket (a server in another container may share the parent). Never rejects.
+ */
+export async function removeStaleFolders(parent: string = tmpdir(), now: number = Date.now()): Promise<void> {
+  let names: readonly string[] = [];
+  try {
+    names = readdirSync(parent);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const pid = Number(/^fairlead-workers-(\d+)-\w+$/.exec(name)?.[1] ?? NaN);
+    const path = join(parent, name);
+    try {
+      if (!(pid > 0) || running(pid)) continue;
+      const stat = lstatSync(path);
+      if (!stat.isDirectory() || stat.uid !== process.getuid?.() || now - stat.mtimeMs < 60_000) continue;
+      if (!await answers(join(path, socketName))) rmSync(path, { recursive: true, force: true });
+    } catch {
+      continue;
+    }
+  }
+}
+
+function running(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
+
+function answers(socket: string): Promise<boolean> {
+  return new Promise((done) => {
+    const caller = connect(socket);
+    caller.once("connect", () => {
+      caller.destroy();
+      done(true);
+    });
+    caller.once("error", () => done(false));
+  });
+}
