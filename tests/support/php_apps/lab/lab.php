@@ -49,9 +49,8 @@ function lab(string $path, array $query, string $body): string|\Generator
             $kept[] = str_repeat('x', 1_048_576);
             return getmypid() . ' ' . count($kept);
         case '/blow':
-            $text = '';
-            for (;;) {
-                $text .= str_repeat('x', 1_048_576);
+            for ($pieces = [];;) {
+                $pieces[] = str_repeat('x', 1_048_576);
             }
         case '/exit':
             exit(3);
