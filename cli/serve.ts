@@ -1,6 +1,6 @@
 import process from "node:process";
 import { showAddress } from "../core/http/address.ts";
-import { startServer } from "../core/server.ts";
+import { type RunningServer, startServer } from "../core/server.ts";
 import { configArgument } from "./arguments.ts";
 import { prepare } from "./prepare.ts";
 
@@ -16,12 +16,18 @@ export async function serve(args: readonly string[]): Promise<number> {
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
 
-  const server = await startServer(options);
+  // From the start on: what is not handled ends the process.
+  let running: RunningServer | undefined;
+  process.on("SIGHUP", () => void running?.reload());
+
+  const server = running = await startServer(options);
   const { log } = server.app;
   if (options.server.public === undefined) {
-    log("warn", "no server.public: nothing but routes of plugins is served; is this the folder of your fairlead.toml?");
+    log(
+      "warn",
+      "no server.public: no files are served, only what plugins answer; is this the folder of your fairlead.toml?",
+    );
   }
-  process.on("SIGHUP", () => void server.reload());
   process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));
   process.on("uncaughtException", (error) => log("error", "an error was thrown and nobody caught it", { error }));
 
@@ -41,6 +47,6 @@ function* banner(
 ): Iterable<string> {
   const { public: folder, tls } = options.server;
   const url = (at: string) => at.startsWith("unix:") ? at : `${tls === undefined ? "http" : "https"}://${at}`;
-  yield `serving ${folder ?? "routes of plugins"} on ${addresses.map(url).join(", ")}`;
+  yield `serving ${folder ?? "no files"} on ${addresses.map(url).join(", ")}`;
   if (admin !== undefined) yield `metrics and health on http://${admin} (/metrics /livez /readyz /-/whoami)`;
 }

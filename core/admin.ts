@@ -32,8 +32,9 @@ export function createAdmin(
   });
   app.get("/-/whoami", (c) => c.json(identity));
   app.post("/-/reload", async (c) => {
-    // A browser names where a POST comes from: no page may have a server reload.
-    if (c.req.header("origin") !== undefined) return c.json({ error: "not for browsers" }, 403);
+    // A browser says where a POST comes from: no page may have a server reload.
+    const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
+    if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
     const result = await reloads.run();
     return c.json({
       reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers";
+import { clearTimeout, setTimeout } from "node:timers";
 
 /** Something that must have ended by `deadline` (ms of `performance.now()`). The links are the list's own. */
 export interface Due<T> {
@@ -8,15 +8,18 @@ export interface Due<T> {
 }
 
 /**
- * Calls back for what has not ended a while after its deadline. Everything must come in the order of its deadline, as
- * exchanges do that all have the same time: then a list through the items, and one timer for the first, are enough.
+ * Calls back for what has not ended a while after its deadline. Most comes in the order of its deadline, as exchanges do that
+ * all have the same time: so a list through the items, and one timer for the first, are enough. Who has less time than others
+ * passes them from behind.
  */
 export class Deadlines<T extends Due<T>> {
   readonly #patience: number;
   readonly #late: (item: T) => void;
   #first: T | undefined;
   #last: T | undefined;
-  #timer: { unref(): void } | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The deadline that the timer is for. */
+  #armed = 0;
 
   /** @param patience ms after the deadline: whoever looks after it himself comes first */
   constructor(patience: number, late: (item: T) => void) {
@@ -25,11 +28,18 @@ export class Deadlines<T extends Due<T>> {
   }
 
   add(item: T): void {
-    item.earlier = this.#last;
-    if (this.#last === undefined) this.#first = item;
-    else this.#last.later = item;
-    this.#last = item;
-    if (this.#timer === undefined) this.#arm(item.deadline);
+    let before = this.#last, after: T | undefined;
+    while (before !== undefined && before.deadline > item.deadline) {
+      after = before;
+      before = before.earlier;
+    }
+    item.earlier = before;
+    item.later = after;
+    if (before === undefined) this.#first = item;
+    else before.later = item;
+    if (after === undefined) this.#last = item;
+    else after.earlier = item;
+    if (this.#timer === undefined || item.deadline < this.#armed) this.#arm(item.deadline);
   }
 
   /** Whether the item was still awaited. */
@@ -45,6 +55,8 @@ export class Deadlines<T extends Due<T>> {
   }
 
   #arm(deadline: number): void {
+    clearTimeout(this.#timer);
+    this.#armed = deadline;
     this.#timer = setTimeout(this.#look, Math.max(0, deadline + this.#patience - performance.now()));
     this.#timer.unref();
   }

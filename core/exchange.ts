@@ -59,8 +59,11 @@ export interface Exchange {
   readonly host: string;
   /** Milliseconds on the monotonic clock (`performance.now`). */
   readonly started: number;
-  /** When the exchange must have ended, on the same clock. */
-  readonly deadline: number;
+  /**
+   * When the exchange must have ended, on the same clock. Who resolves it may bring it forward, before its body is read and
+   * without having waited for anything.
+   */
+  deadline: number;
   /** Aborts when the client leaves. Prefer {@linkcode Exchange.onGone} where each request pays. */
   readonly signal: AbortSignal;
   /** Whether the client has left. */
@@ -94,6 +97,11 @@ export interface Exchange {
     status: number,
     headers: readonly (readonly [name: string, value: string])[],
   ): Response;
+  /**
+   * Sends an informational response of status 103 (RFC 8297) ahead of the response; false where the listener cannot (Bun's), where
+   * the client speaks HTTP/1.0 or the response has begun, and when there is no usable `Link` among the headers.
+   */
+  inform(headers: readonly (readonly [name: string, value: string])[]): boolean;
   /** Keeps the permits past the response: the executor calls {@linkcode Exchange.release} when its worker is free. */
   hold(): void;
   /** Gives the permits back, in reverse order. Does nothing the second time. */

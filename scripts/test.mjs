@@ -81,14 +81,19 @@ if (runs("check")) {
   count("check", code, { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 });
 }
 if (runs("bun")) await bunTests("unit tests on Bun", under(units.map((path) => `./${path}`)));
-if (runs("deno")) await denoTests("unit tests on Deno", under(units));
+if (runs("deno")) {
+  // What runs inside PHP is tested on one runtime; `npm run test:php` does on both.
+  const inside = paths.length === 0 ? ["tests/php/frankenphp", "tests/php/fork"] : [];
+  await denoTests("unit tests on Deno", [...inside.map((path) => `--ignore=${path}`), ...under(units)]);
+}
 if (runs("e2e")) {
   console.log("\n== build");
   count("build", run("node", ["scripts/build.mjs"]), { passed: 1 });
   const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
   const files = (folder) =>
     readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
-  await bunTests("end to end on Bun, Deno and the binary", under(files("tests/e2e")), { FAIRLEAD_TEST_HOSTS: hosts });
+  const everywhere = [...files("tests/e2e"), ...files("tests/e2e/php")];
+  await bunTests("end to end on Bun, Deno and the binary", under(everywhere), { FAIRLEAD_TEST_HOSTS: hosts });
   if (paths.length === 0) {
     // Each case runs directly and through the proxy; one host is enough for most of them. `npm run test:db` runs them all.
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);

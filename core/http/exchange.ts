@@ -47,7 +47,7 @@ export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   readonly host: string;
   readonly length: number;
   readonly started: number = performance.now();
-  readonly deadline: number;
+  deadline: number;
   /** The status to refuse the request with before anything looks at it, or 0. */
   readonly problem: number;
   handler: string = "core";
@@ -177,6 +177,10 @@ export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   keep(permit: Permit): void {
     if (this.#permits === undefined) this.#permits = [permit];
     else this.#permits.push(permit);
+  }
+
+  inform(_headers: readonly (readonly [name: string, value: string])[]): boolean {
+    return false;
   }
 
   hold(): void {

@@ -158,12 +158,36 @@ class NodeExchange extends BaseExchange {
     return () => void res.off("close", closed);
   }
 
+  override inform(headers: readonly (readonly [name: string, value: string])[]): boolean {
+    const res = this.#res;
+    if (this.protocol !== "HTTP/1.1" || res.headersSent || res.closed) return false;
+    const hints: Record<string, string | string[]> = {};
+    for (const [name, value] of headers) {
+      const key = name.toLowerCase();
+      // A list of links is one of strings; node:http writes any other value as it is.
+      if (key === "link") (hints[key] as string[] | undefined ?? (hints[key] = [])).push(...linksOf(value));
+      else hints[key] = key in hints ? `${hints[key]}, ${value}` : value;
+    }
+    if (hints["link"] === undefined) return false;
+    try {
+      res.writeEarlyHints(hints);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   protected source(): ReadableStream<Uint8Array> | null {
     const req = this.#req;
     if (req.method === "GET" || req.method === "HEAD") return null;
     if (req.headers.expect !== undefined) this.#res.writeContinue();
     return Readable.toWeb(req) as ReadableStream<Uint8Array>;
   }
+}
+
+/** The links of a field: a comma between `<` and `>` or in quotes is none between links. */
+function linksOf(value: string): readonly string[] {
+  return (value.match(/(?:<[^>]*>|"(?:[^"\\]|\\.)*"|[^,<"])+/g) ?? []).map((link) => link.trim()).filter(Boolean);
 }
 
 async function respond(x: NodeExchange, res: ServerResponse, response: Response): Promise<void> {

@@ -30,6 +30,7 @@ export interface PoolSettings {
   readonly hard_memory: number;
   readonly ttl: number;
   readonly idle_ttl: number;
+  readonly timeout: number;
   readonly watch: readonly string[];
 }
 
@@ -97,6 +98,9 @@ const own = {
   hard_memory: size(0).describe("End a worker whose resident memory is over this, whatever it does; 0: none."),
   ttl: duration(0).describe("Replace a worker of this age; 0 never does."),
   idle_ttl: duration(0).describe("Replace a worker that has not been used for so long; 0 never does."),
+  timeout: duration(0).describe(
+    "How long a request of this pool may take from its arrival, its body and the wait included; 0: server.timeout.",
+  ),
   watch: z.array(z.string()).default([])
     .describe('For development: reload when files change, such as ["app/**/*.php", ".env"], relative to root.'),
 };
@@ -120,7 +124,40 @@ export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
   front_controller: inherited.front_controller.default("/index.php"),
   pools: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, "expected a name of a-z, 0-9, - and _"), pool).default({})
     .describe("Further pools of PHP processes, each for some hosts or paths."),
+}).superRefine((table, ctx) => {
+  const php = table as PhpSettings;
+  const check = (path: readonly string[], settings: PoolSettings) => {
+    const [key, message] = poolProblem(settings) ?? [];
+    if (key !== undefined) ctx.addIssue({ code: "custom", path: [...path, key], message: message! });
+  };
+  check([], php);
+  for (const [name, own] of Object.entries(php.pools)) check(["pools", name], poolSettings(php, own));
 }) as z.ZodType<PhpSettings>;
+
+/** What is wrong between two keys of one pool: the key to blame, and what to do. */
+function poolProblem(
+  settings: PoolSettings,
+): readonly [key: Exclude<keyof PoolSettings, Inherited>, text: string] | undefined {
+  const { concurrency, max_concurrency: most, max_memory: soft, hard_memory: hard } = settings;
+  if (engineOf(settings) === "fpm") {
+    if (settings.script !== undefined) return ["script", 'it is for engine = "worker"'];
+    if (settings.isolation === "fork") return ["isolation", 'fork is for engine = "worker"'];
+    if (settings.watch.length > 0) return ["watch", 'it is for engine = "worker"'];
+    if (most > 0) return ["max_concurrency", 'it is for engine = "worker"'];
+    return undefined;
+  }
+  if (settings.script === undefined) return ["engine", 'expected a script too: "worker" needs one'];
+  if (settings.fastcgi !== undefined) return ["fastcgi", 'it is for engine = "fpm"'];
+  if (settings.catch_output) {
+    return ["catch_output", 'it is for engine = "fpm"; the stderr of workers is always logged'];
+  }
+  if (most > 0 && most < concurrency) return ["max_concurrency", "expected at least concurrency, the fewest workers"];
+  if (hard > 0 && soft > hard) return ["max_memory", "expected at most hard_memory, which ends a worker at once"];
+  if (settings.isolation === "none") return undefined;
+  if (settings.protocol === "goridge") return ["isolation", "fork is for native and frankenphp workers"];
+  if (settings.max_requests > 0) return ["max_requests", "forked workers answer one request each; leave it out"];
+  return undefined;
+}
 
 /** A named pool's settings, with what it leaves to `[php]`. */
 export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSettings {

@@ -12,6 +12,10 @@ export interface PoolFigures {
   readonly busy: number;
   /** Admitted requests that wait for a process being replaced. */
   readonly waiting: number;
+  /** Processes there are: those that boot, end or are kept spare, too. */
+  readonly processes: number;
+  /** Boots that failed since one worked. */
+  readonly bootFailures: number;
 }
 
 /** One process, for people and for `/-/php`. */

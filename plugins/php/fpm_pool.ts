@@ -1,70 +1,61 @@
 import type { Executions } from "../../core/contracts/executions.ts";
+import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
+import type { Awaitable, Execution } from "../../core/plugin.ts";
 import type { Engine, PoolFigures, ProcessRow } from "./engine.ts";
-import { PhpExecutor } from "./executor.ts";
-import type { FcgiRequest } from "./fastcgi/request.ts";
-import { type EngineOptions, type FpmEngine, ownFpm, useFpm } from "./fpm_engine.ts";
-import type { PhpCounts } from "./metrics.ts";
+import { FpmRelease, type FpmReleaseOptions } from "./fpm_release.ts";
 import { requestWriter } from "./request_writer.ts";
 import type { Script } from "./resolve.ts";
-import { receiveBody, type ReceivedBody } from "./spool.ts";
+import type { ReceivedBody } from "./spool.ts";
+import { inspectProcess } from "./worker/inspect.ts";
 
-/** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
-const bodyInMemory = 131_072;
-
-export interface FpmPoolOptions {
-  readonly engine: Omit<EngineOptions, "onGreeted" | "onRestart">;
+export interface FpmPoolOptions extends FpmReleaseOptions {
   readonly lane: string;
   /** `name/version`, for `$_SERVER`. */
   readonly software: string;
-  readonly count: PhpCounts;
-  readonly log: Log;
 }
 
 /** A pool of php-fpm's processes: ours, or those of one that runs already. */
 export class FpmPool implements Engine {
-  readonly #fpm: FpmEngine;
-  readonly #lane: string;
-  readonly #executor: PhpExecutor<FcgiRequest>;
+  readonly #options: FpmPoolOptions;
   readonly #write: ReturnType<typeof requestWriter>;
   /** Bodies in files. Most are freed by the run that used them; who is turned away before never gets one. */
   readonly #spooled = new Map<Exchange, ReceivedBody>();
+  #current: FpmRelease;
+  /** Those before it, as long as they have something to do. */
+  readonly #leaving = new Set<FpmRelease>();
+  #closed = false;
 
-  private constructor(fpm: FpmEngine, executor: PhpExecutor<FcgiRequest>, options: FpmPoolOptions) {
-    this.#fpm = fpm;
-    this.#executor = executor;
-    this.#lane = options.lane;
+  private constructor(first: FpmRelease, options: FpmPoolOptions) {
+    this.#current = first;
+    this.#options = options;
     const { settings } = options.engine;
     // The environment of a php-fpm that is not ours comes with each request; its php.ini cannot.
     this.#write = requestWriter(options.software, settings.fastcgi === undefined ? undefined : settings.env);
   }
 
   static async start(options: FpmPoolOptions): Promise<FpmPool> {
-    const { count, log } = options;
-    const late: { executor?: PhpExecutor<FcgiRequest> } = {};
-    const engineOptions: EngineOptions = {
-      ...options.engine,
-      onGreeted: (pid) => late.executor?.greeted(pid),
-      onRestart: (reason) => count.restarted(reason),
-    };
-    const { fastcgi } = options.engine.settings;
-    const fpm = fastcgi === undefined ? await ownFpm(engineOptions) : useFpm(engineOptions, fastcgi);
-    const executor = late.executor = new PhpExecutor<FcgiRequest>({
-      pool: fpm.pool,
-      killChild: (pid) => fpm.killChild(pid),
-      onStderr: (x, pid, text) => log("warn", text.trim(), { id: x.id, pid, target: x.target }),
-      onEnd: (end, ms) => count.ended(end, ms),
-    });
-    return new FpmPool(fpm, executor, options);
+    return new FpmPool(await FpmRelease.start(options), options);
   }
 
   get figures(): PoolFigures {
-    return this.#fpm.pool;
+    const { size, alive, waiting } = this.#current.pool;
+    const all = this.#all();
+    const sum = (figure: "alive" | "busy") => all.reduce((total, { pool }) => total + pool[figure], 0);
+    return { size, alive, waiting, busy: sum("busy"), processes: sum("alive"), bootFailures: 0 };
   }
 
   get executions(): Executions {
-    return this.#executor;
+    return {
+      byPid: (pid) => {
+        for (const { executor } of this.#all()) {
+          const running = executor.byPid(pid);
+          if (running !== undefined) return running;
+        }
+        return undefined;
+      },
+      pids: () => this.#all().flatMap(({ executor }) => [...executor.pids()]),
+    };
   }
 
   execution(x: Exchange, script: Script): Awaitable<Execution> {
@@ -79,36 +70,59 @@ export class FpmPool implements Engine {
   }
 
   problem(): string | undefined {
-    return this.#fpm.problem();
+    return this.#current.fpm.problem();
   }
 
   rows(): readonly ProcessRow[] {
-    return [...this.#executor.pids()].map((pid) => {
-      const { id, target } = this.#executor.byPid(pid) ?? {};
-      return { pid, state: "busy", id, target };
+    const { executions } = this;
+    return [...executions.pids()].map((pid) => {
+      const { id, target } = executions.byPid(pid) ?? {};
+      return { pid, state: "busy", rss: inspectProcess(pid)?.rss, id, target };
     });
   }
 
-  /** php-fpm looks at the time stamps of files by itself, and each request resolves the public root anew. */
-  reload(): Promise<void> {
-    return Promise.resolve();
+  /**
+   * Has another php-fpm take over, with an OPcache of its own, once it is up; requests that run end on the one before. A php-fpm of
+   * somebody else is left alone: it looks at the time stamps of files, or its owner reloads it.
+   */
+  async reload(): Promise<void> {
+    if (this.#options.engine.settings.fastcgi !== undefined) return;
+    const next = await FpmRelease.start(this.#options);
+    try {
+      await next.up();
+      if (this.#closed) throw new CoreError("PHP_POOL_CLOSED", "The PHP pool is closing; try again", { status: 503 });
+    } catch (error) {
+      await next.close();
+      throw error;
+    }
+    const before = this.#current;
+    this.#current = next;
+    this.#leaving.add(before);
+    void before.idle().then(async () => {
+      await before.close();
+      this.#leaving.delete(before);
+    });
   }
 
   async close(): Promise<void> {
-    this.#executor.close();
-    await this.#fpm.close();
+    this.#closed = true;
+    await Promise.all(this.#all().map((release) => release.close()));
+  }
+
+  #all(): readonly FpmRelease[] {
+    return [this.#current, ...this.#leaving];
   }
 
   #execution(script: Script, body?: ReceivedBody): Execution {
     return {
-      lane: this.#lane,
-      run: (x) => this.#executor.run(x, this.#write(x, script, body?.body), body),
+      lane: this.#options.lane,
+      run: (x) => this.#current.executor.run(x, this.#write(x, script, body?.body), body),
     };
   }
 
   /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
   async #receive(x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> {
-    const body = await receiveBody(stream, { memory: bodyInMemory, dir: this.#fpm.spoolDir });
+    const body = await this.#current.receive(stream);
     if (!(body.body instanceof Uint8Array)) this.#spooled.set(x, body);
     return this.#execution(script, body);
   }

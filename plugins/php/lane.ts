@@ -15,6 +15,7 @@ import { diskFs, folderIdentity } from "./disk_fs.ts";
 import type { Engine } from "./engine.ts";
 import { FpmPool } from "./fpm_pool.ts";
 import type { PhpCounts } from "./metrics.ts";
+import { oneAtATime } from "./one_at_a_time.ts";
 import { closedTo, realFolder } from "./readable.ts";
 import { makeResolver, type Resolver, type Script } from "./resolve.ts";
 import { rememberResolutions } from "./resolve_cache.ts";
@@ -90,6 +91,8 @@ export class PhpLane {
   }
 
   resolve(x: Exchange): Awaitable<Execution | Response | void> {
+    const { timeout } = this.#options.settings;
+    if (timeout > 0) x.deadline = x.started + timeout;
     const script = this.#script;
     if (script !== undefined) return this.engine!.execution(x, script);
     const found = this.#resolve?.(x.path, x.query);
@@ -108,10 +111,11 @@ export class PhpLane {
     }
   }
 
-  async reload(): Promise<void> {
+  /** Takes new code: on demand, and when files change. */
+  readonly reload: () => Promise<void> = oneAtATime(async () => {
     await this.engine?.reload();
     if (this.#script !== undefined) this.#script = workerScript(this.#options.settings, this.#options.site);
-  }
+  });
 }
 
 /** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */

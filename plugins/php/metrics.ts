@@ -21,6 +21,8 @@ export function phpMetrics(
     ["fairlead_php_children", "PHP processes wanted.", "size"],
     ["fairlead_php_alive", "PHP processes that can run a request or run one.", "alive"],
     ["fairlead_php_busy", "PHP processes at work.", "busy"],
+    ["fairlead_php_processes", "PHP processes there are, with those that boot, end or are spare.", "processes"],
+    ["fairlead_php_boot_failures", "Boots of PHP workers that failed since one worked.", "bootFailures"],
     ["fairlead_php_waiting", "Admitted requests that wait for a PHP process being replaced.", "waiting"],
   ];
   for (const [name, help, figure] of gauges) {

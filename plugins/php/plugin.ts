@@ -15,17 +15,6 @@ import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
 import { type FolderWatch, watchFolders } from "./reload/watch_folders.ts";
 
-/** What fits no schema, since it is between two keys. */
-function check(name: string, settings: PoolSettings): void {
-  const wrong = (text: string) => new CoreError("CONFIG_PHP", `${name}: ${text}`);
-  const engine = engineOf(settings);
-  if (engine === "worker" && settings.script === undefined) throw wrong('engine = "worker" needs a script');
-  if (engine === "worker" && settings.fastcgi !== undefined) throw wrong("fastcgi is for the engine fpm");
-  if (engine === "fpm" && settings.script !== undefined) throw wrong('script is for engine = "worker"');
-  if (engine === "fpm" && settings.isolation === "fork") throw wrong('isolation = "fork" is for engine = "worker"');
-  if (engine === "fpm" && settings.watch.length > 0) throw wrong('watch is for engine = "worker"');
-}
-
 const php: AnyPlugin = definePlugin({
   name: "php",
   api: 1,
@@ -53,7 +42,12 @@ const php: AnyPlugin = definePlugin({
       for (const { name, engine } of lanes) if (engine !== undefined) yield [name, engine.figures];
     });
     const add = (name: string, settings: PoolSettings, matches: (x: Exchange) => boolean) => {
-      check(name === "php" ? "php" : `php.pools.${name.slice(4)}`, settings);
+      if (settings.timeout > site.timeoutMs) {
+        const text =
+          `${name}: expected a timeout of at most server.timeout (${site.timeoutMs} ms); raise that one, and ` +
+          "give other pools a shorter one of their own";
+        throw new CoreError("CONFIG_PHP", text);
+      }
       if (engineOf(settings) === "fpm" && site.publicRoot === undefined) return;
       const [gates, told] = [ctx.find(Gates), ctx.find(ScriptSettings)];
       const lane = new PhpLane({ name, settings, matches, site, count: count(name), log, gates, told });

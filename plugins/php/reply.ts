@@ -11,7 +11,7 @@ const holdBytes = 65_536;
 
 /** What a reply needs of whoever runs the request. */
 export interface ReplyHost {
-  readonly x: Pick<Exchange, "method" | "respond">;
+  readonly x: Pick<Exchange, "method" | "respond" | "inform">;
   /** Stops and goes on reading PHP's output. */
   pause(): void;
   resume(): void;
@@ -63,8 +63,9 @@ export class Reply implements ReplySink {
     if (bytes.byteLength > 0) this.#take(bytes);
   }
 
-  /** Not passed on: neither runtime's server can send one. */
-  onInformational(): void {}
+  onInformational(head: ResponseHead): void {
+    if (!this.#over && this.#flow === undefined) this.#host.x.inform(head.headers);
+  }
 
   /** Sends what is held back, and what follows, as a stream: someone flushed it on purpose, or PHP takes its time. */
   flush(): void {

@@ -128,6 +128,12 @@ export function userIds(
   return fields === undefined ? undefined : { uid: Number(fields[2]), gid: Number(fields[3]) };
 }
 
+/** The number of a group, or undefined when there is no such group. */
+export function groupId(name: string, group: string = textOf("/etc/group")): number | undefined {
+  const fields = group.split("\n").find((line) => line.startsWith(`${name}:`))?.split(":");
+  return fields === undefined ? undefined : Number(fields[2]);
+}
+
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }

@@ -22,6 +22,9 @@ const bodyInMemory = 131_072;
 /** Workers that did not boot, in a row, after which requests are turned away at once. */
 const hopeless = 3;
 
+/** How long (ms) workers may take to end when the pool closes: the rest is killed. */
+const closeMs = 5_000;
+
 export interface WorkerEngineOptions {
   readonly settings: PoolSettings;
   readonly lane: string;
@@ -139,16 +142,19 @@ export class WorkerEngine implements Engine {
     try {
       await this.#pool.reload(next.launch);
     } catch (error) {
-      next.retire();
+      void next.retire();
       throw error;
     }
-    this.#generation.retire();
+    void this.#generation.retire();
     this.#generation = next;
   }
 
+  /** What still runs when the server has drained gets a little time to end by itself. */
   async close(): Promise<void> {
+    const hurry = setTimeout(() => void this.#pool.close(false), closeMs);
     await this.#pool.close(true);
-    this.#generation.retire();
+    clearTimeout(hurry);
+    await this.#generation.retire();
     this.#executor.close();
     this.#launcher.close();
   }

@@ -16,7 +16,7 @@ import { type Door, openDoor } from "./native/door.ts";
 import { findPhp } from "./native/find_php.ts";
 import { nativeLaunch } from "./native/launch.ts";
 import { phpFiles } from "./php_files.ts";
-import { isRoot, poolUser, userIds } from "./runtime_dir.ts";
+import { groupId, isRoot, poolUser, userIds } from "./runtime_dir.ts";
 import type { Launch } from "./worker/handle.ts";
 import { makeWorkerFolder, type WorkerFolder } from "./worker_folder.ts";
 import { detectProtocol, type WorkerProtocol } from "./worker_protocol.ts";
@@ -35,8 +35,8 @@ export interface LauncherOptions {
 /** The workers of one release: a reload begins another. */
 export interface Generation {
   readonly launch: Launch;
-  /** No worker of it takes a request any more. */
-  retire(): void;
+  /** No worker of it takes a request any more. Settles when its processes are gone. */
+  retire(): Promise<void>;
 }
 
 /** Starts workers of one pool. */
@@ -109,14 +109,17 @@ function generation(parts: Parts): Generation {
   const script = real(parts.script);
   if (protocol === "goridge") {
     const args = Object.entries(settings.ini).flatMap(([name, value]) => ["-d", `${name}=${plain(value)}`]);
-    return { launch: goridgeLaunch({ script, php, args, env, cwd, user, maxBody: parts.maxBody }), retire() {} };
+    return {
+      launch: goridgeLaunch({ script, php, args, env, cwd, user, maxBody: parts.maxBody }),
+      retire: () => Promise.resolve(),
+    };
   }
   const door = parts.door!;
   const command: Command = protocol === "native"
     ? cliCommand(php, script, settings.ini)
     : cgiCommand(php, join(folder.php, "runtime/frankenphp.php"), script, settings.ini, disabledFunctions);
   if (settings.isolation === "none") {
-    return { launch: nativeLaunch({ command, door, env, cwd, user }), retire() {} };
+    return { launch: nativeLaunch({ command, door, env, cwd, user }), retire: () => Promise.resolve() };
   }
   const fork = forkLaunch({
     process: { argv: command.argv, env: { ...env, ...command.env }, cwd, user },
@@ -125,7 +128,7 @@ function generation(parts: Parts): Generation {
     onLog: (level, text) => log((["debug", "info", "warn", "error"] as const)[level] ?? "error", text),
     onProblem: (error) => log("error", error.message, { code: error.code }),
   });
-  return { launch: fork.launch, retire: () => void fork.close() };
+  return { launch: fork.launch, retire: () => fork.close() };
 }
 
 const disabledFunctions = (phpFiles["runtime/disabled_functions.txt"] ?? "").split(/\s+/).filter(Boolean);
@@ -141,12 +144,15 @@ function real(path: string): string {
 }
 
 /** Whose processes they are, when we are root. */
-function runAs({ user }: PoolSettings): { readonly uid: number; readonly gid: number } | undefined {
+function runAs({ user, group }: PoolSettings): { readonly uid: number; readonly gid: number } | undefined {
   if (!isRoot()) return undefined;
   const name = user ?? poolUser().user;
   const ids = userIds(name);
   if (ids === undefined) throw new CoreError("PHP_USER", `Cannot run PHP as ${name}: there is no such user`);
-  return ids;
+  if (group === undefined) return ids;
+  const gid = groupId(group);
+  if (gid === undefined) throw new CoreError("PHP_USER", `Cannot run PHP in the group ${group}: there is none`);
+  return { ...ids, gid };
 }
 
 /** What programs need whoever starts them. */

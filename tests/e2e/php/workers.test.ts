@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { parse } from "smol-toml";
 import { alive } from "../../support/proc.ts";
 import { type Config, hosts, runToExit, startServer, type TestServer, total } from "../../support/server.ts";
 import { allowSlowTests, waitFor, within } from "../../support/wait.ts";
@@ -224,6 +225,9 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     });
   });
 
+  // What follows is the pool's work, the same on every host.
+  if (host !== hosts()[0]) continue;
+
   test(`workers on ${host}: isolation by fork leaves no state, and survives a reload`, async () => {
     await using server = await start(host, { script: "worker.php", isolation: "fork" });
     for (let i = 0; i < 6; i++) expect((await text(server, "/who")).split(" ")[1]).toBe("1");
@@ -283,11 +287,33 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
   });
 }
 
+test("the example of a worker answers, keeps its count, and takes up what is saved", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-example-"));
+  cpSync(fileURLToPath(new URL("../../../examples/worker/", import.meta.url)), dir, { recursive: true });
+  const { php } = parse(readFileSync(join(dir, "fairlead.toml"), "utf8")) as unknown as {
+    readonly php: Config[string];
+  };
+  await using server = await startServer({ host: hosts()[0]!, dir, config: { log: { access: "off" }, php } });
+  await waitFor(async () => /request 3,/.test(await text(server, "/")), { what: "a worker's third answer", every: 0 });
+  const greeted = await text(server, "/greet", { method: "POST", body: new URLSearchParams({ name: "<b>" }) });
+  expect(greeted).toContain("Hello, &lt;b&gt;");
+  expect((await fetch(`${server.url}/fail`)).status).toBe(500);
+  expect([(await fetch(`${server.url}/nowhere`)).status, await text(server, "/style.css")])
+    .toEqual([404, readFileSync(join(dir, "public/style.css"), "utf8")]);
+  const script = readFileSync(join(dir, "worker.php"), "utf8");
+  writeFileSync(join(dir, "worker.php"), script.replace("'A worker'", "'Another worker'"));
+  await waitFor(async () => (await text(server, "/")).includes("Another worker"), {
+    what: "the new code",
+    timeout: 10_000,
+  });
+  rmSync(dir, { recursive: true, force: true });
+});
+
 test("a pool that makes no sense is an error before anything listens", async () => {
   const host = hosts()[0]!;
   const cases: readonly (readonly [Config["php"], RegExp])[] = [
-    [{ engine: "worker" }, /needs a script/],
-    [{ engine: "fpm", script: "worker.php" }, /script is for engine/],
+    [{ engine: "worker" }, /expected a script too/],
+    [{ engine: "fpm", script: "worker.php" }, /php\.script: it is for engine/],
     [{ script: "nowhere.php" }, /no script/],
     [{ script: "public/index.php" }, /Cannot tell what protocol/],
     [{ script: "worker.php", isolation: "thread" }, /php\.isolation/],
