@@ -49,6 +49,11 @@ async function run(x: Exchange): Promise<Response> {
     await new Promise((resolve) => setTimeout(resolve, 2500));
     return new Response("slow");
   }
+  if (x.path === "/hints") {
+    const links = [["Link", '</a,b.css>; rel=preload; title="a, b"'], ["link", "</c.js>; rel=preload"]] as const;
+    const told = [x.inform([["x-only", "this"]]), x.inform(links), x.inform([["link", "no link"]])];
+    return new Response(told.map(Number).join(""));
+  }
   if (x.path === "/cookies") {
     const headers = new Headers([["set-cookie", "a=1"], ["set-cookie", "b=2; Expires=Thu, 01 Jan 2026 00:00:00 GMT"]]);
     return new Response(null, { status: 204, headers });
@@ -181,6 +186,18 @@ describe("what a listener answers", () => {
 
   test("a head that does not come is not waited for", async () => {
     expect(await raw("GET / HTTP/1.1\r\nHo", never)).toMatch(/^(HTTP\/1.1 408.*)?<closed>$/s);
+  });
+
+  test("early hints go out ahead of the response, where the runtime can send them", async () => {
+    const seen = await raw(get("/hints"), /[01]{3}(?:\r\n0\r\n\r\n)?$/);
+    const [hints, ...rest] = seen.split("\r\n\r\n");
+    if ("Deno" in globalThis) {
+      expect(hints).toMatch(
+        /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a,b\.css>; rel=preload; title="a, b", <\/c\.js>; rel=preload$/i,
+      );
+      expect(rest[0]).toMatch(/^HTTP\/1\.1 200 /);
+      expect(rest[1]).toMatch(/\b010\b/);
+    } else expect([hints!.slice(0, 13), rest[0]]).toEqual(["HTTP/1.1 200 ", "000"]);
   });
 
   test("an idle connection is kept for keep_alive, however long a request may take", async () => {

@@ -55,6 +55,41 @@ describe("the settings of a named pool", () => {
     expect(pool({ binary: "/opt/php-fpm", pools: { x: { match: { path: ["/x"] } } } }).binary).toBe("/opt/php-fpm");
   });
 
+  test("are checked against each other, and the key to blame is named", () => {
+    const worker = { script: "w.php" };
+    const cases: readonly (readonly [table: Record<string, unknown>, path: string])[] = [
+      [{ engine: "worker" }, "engine"],
+      [{ engine: "fpm", script: "w.php" }, "script"],
+      [{ isolation: "fork" }, "isolation"],
+      [{ watch: ["src/**"] }, "watch"],
+      [{ max_concurrency: 4 }, "max_concurrency"],
+      [{ ...worker, fastcgi: "127.0.0.1:9000" }, "fastcgi"],
+      [{ ...worker, catch_output: true }, "catch_output"],
+      [{ ...worker, concurrency: 4, max_concurrency: 3 }, "max_concurrency"],
+      [{ ...worker, max_memory: "200MB", hard_memory: "100MB" }, "max_memory"],
+      [{ ...worker, isolation: "fork", protocol: "goridge" }, "isolation"],
+      [{ ...worker, isolation: "fork", max_requests: 5 }, "max_requests"],
+      [{ pools: { x: { match: { path: ["/x"] }, engine: "worker" } } }, "pools.x.engine"],
+      [{ ...worker, surprise: 1 }, ""],
+    ];
+    for (const [table, path] of cases) {
+      const { error } = phpTable.safeParse(table);
+      expect([JSON.stringify(table), error?.issues.map((issue) => issue.path.join("."))]).toEqual([
+        JSON.stringify(table),
+        [path],
+      ]);
+    }
+    const fine = {
+      ...worker,
+      concurrency: 2,
+      max_concurrency: 4,
+      max_memory: "1MB",
+      hard_memory: "2MB",
+      max_requests: 9,
+    };
+    expect(phpTable.safeParse(fine).success).toBe(true);
+  });
+
   test("need a match and a name that a metric can carry", () => {
     for (const pools of [{ x: {} }, { x: { match: {} } }, { "A b": { match: { path: ["/"] } } }]) {
       expect(phpTable.safeParse({ pools }).success).toBe(false);
