@@ -73,6 +73,8 @@ systemPackages(testNeeds);
 
 const units = ["core", "config", "admission", "static", "metrics", "php", "dbproxy"]
   .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
+/** Tests that start hundreds of PHP processes: `npm run test:php` runs them. */
+const long = paths.length === 0 ? ["tests/php/fork"] : [];
 const under = (folders) => paths.length === 0 ? folders : paths;
 
 if (runs("check")) {
@@ -80,10 +82,13 @@ if (runs("check")) {
   const { code, output } = await capture("node", ["scripts/check.mjs"]);
   count("check", code, { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 });
 }
-if (runs("bun")) await bunTests("unit tests on Bun", under(units.map((path) => `./${path}`)));
+if (runs("bun")) {
+  const left = long.map((path) => `--path-ignore-patterns=**/${path}/**`);
+  await bunTests("unit tests on Bun", [...left, ...under(units.map((path) => `./${path}`))]);
+}
 if (runs("deno")) {
   // What runs inside PHP is tested on one runtime; `npm run test:php` does on both.
-  const inside = paths.length === 0 ? ["tests/php/frankenphp", "tests/php/fork"] : [];
+  const inside = paths.length === 0 ? ["tests/php/frankenphp", "tests/php/native", ...long] : [];
   await denoTests("unit tests on Deno", [...inside.map((path) => `--ignore=${path}`), ...under(units)]);
 }
 if (runs("e2e")) {
@@ -92,8 +97,12 @@ if (runs("e2e")) {
   const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
   const files = (folder) =>
     readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
-  const everywhere = [...files("tests/e2e"), ...files("tests/e2e/php")];
+  const everywhere = [...files("tests/e2e"), "./tests/e2e/php/workers.test.ts"];
   await bunTests("end to end on Bun, Deno and the binary", under(everywhere), { FAIRLEAD_TEST_HOSTS: hosts });
+  if (paths.length === 0) {
+    const once = files("tests/e2e/php").filter((name) => !everywhere.includes(name));
+    await bunTests("workers, compared with php-fpm", once, { FAIRLEAD_TEST_HOSTS: "bun" });
+  }
   if (paths.length === 0) {
     // Each case runs directly and through the proxy; one host is enough for most of them. `npm run test:db` runs them all.
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
