@@ -10,7 +10,20 @@ import { HeadParser, type ResponseHead } from "../fastcgi/head.ts";
 import type { FcgiSocket } from "../fastcgi/socket.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerRequest } from "../worker/handle.ts";
-import { EARLY, encodeFrame, FrameReader, GONE, LAST, LEAVING, LOG, malformed, READY, REPLY, STOP } from "./frame.ts";
+import {
+  CUT,
+  EARLY,
+  encodeFrame,
+  FrameReader,
+  GONE,
+  LAST,
+  LEAVING,
+  LOG,
+  malformed,
+  READY,
+  REPLY,
+  STOP,
+} from "./frame.ts";
 import { type LogLine, readLogLine } from "./log_line.ts";
 import type { RequestEncoder } from "./request.ts";
 
@@ -182,7 +195,7 @@ export class Conversation {
     if (type === REPLY) this.#onFlags(number, flags);
     else if (type === LOG) this.#onLog(payload);
     else if (type === LEAVING) {
-      if (number !== 0) this.#check(number, "a leave", "running", "answered");
+      if (number !== 0 && number !== this.#number) throw malformed(`a leave in request ${number}, not ${this.#number}`);
       this.#leaving = true;
       this.#events.onStopAsked?.();
     } else if (type === EARLY) {
@@ -200,17 +213,19 @@ export class Conversation {
   #onFlags(number: number, flags: number): void {
     if (flags === READY) this.#check(number, "a word of being ready", "answered");
     else this.#check(number, "a reply", "running");
-    if ((flags & LAST) !== 0) {
+    if ((flags & (LAST | CUT)) !== 0) {
+      if ((flags & LAST) !== 0 && (flags & CUT) !== 0) throw malformed("a reply that is whole and broken off");
       const sink = this.#sink;
       this.#sink = undefined;
       // Before the sink hears of it: what it does now is no back-pressure of this answer's.
       this.#state = "answered";
       this.resume();
-      sink?.onEnd(0);
+      if ((flags & LAST) !== 0) sink?.onEnd(0);
+      else sink?.onFail(cutOff(), "touched");
       this.#events.onAnswered?.();
     }
     // The process may have been killed by whoever heard the end.
-    if ((flags & READY) === 0 || this.#broken || this.#state !== "answered") return;
+    if ((flags & READY) === 0 || this.#broken || this.state !== "answered") return;
     this.#state = "idle";
     this.#events.onReady?.();
   }
@@ -221,10 +236,14 @@ export class Conversation {
     else this.#events.onLog(line);
   }
 
-  #check(number: number, what: string, state: LinkState, or: LinkState = state): void {
-    if (this.#state !== state && this.#state !== or) throw malformed(`${what} while ${words[this.#state]}`);
+  #check(number: number, what: string, state: LinkState): void {
+    if (this.#state !== state) throw malformed(`${what} while ${words[this.#state]}`);
     if (number !== this.#number) throw malformed(`${what} of request ${number} while ${this.#number} runs`);
   }
+}
+
+function cutOff(): CoreError {
+  return new CoreError("PHP_RESPONSE_CUT", "PHP broke off its response; its log says why", { status: 502 });
 }
 
 const words: Readonly<Record<LinkState, string>> = {

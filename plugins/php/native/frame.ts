@@ -21,6 +21,8 @@ export const ENDED = 10;
 export const LAST = 1;
 /** The process can take the next request. */
 export const READY = 2;
+/** In place of LAST: the response breaks off here, and must not pass for whole. */
+export const CUT = 4;
 
 /** Bytes of a frame's header. */
 export const HEADER = 12;
@@ -145,7 +147,7 @@ export class FrameReader {
     const most = this.#types.get(type);
     if (most === undefined) this.#refuse(`one of type ${type}`);
     if (length > most) this.#refuse(`one of type ${type} with ${length} bytes`);
-    if (flags > (type === REPLY ? LAST | READY : 0)) this.#refuse(`one of type ${type} with flags ${flags}`);
+    if (flags > (type === REPLY ? LAST | READY | CUT : 0)) this.#refuse(`one of type ${type} with flags ${flags}`);
     if (from[at + 6] !== 0 || from[at + 7] !== 0) this.#refuse("one with bytes that must be zero and are not");
     this.#type = type;
     this.#flags = flags;

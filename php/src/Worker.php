@@ -1,0 +1,356 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Fairlead;
+
+use Closure;
+use Fairlead\Internal\Connection;
+use Fairlead\Internal\Head;
+use InvalidArgumentException;
+use LogicException;
+use RuntimeException;
+use Throwable;
+
+/**
+ * This process, as Fairlead uses it: it boots the application once and answers one request after the other.
+ *
+ *     $worker = Fairlead\Worker::create();
+ *     while ($request = $worker->next()) {
+ *         $worker->respond(200, ['Content-Type' => 'text/plain'], "Hello {$request->path}\n");
+ *     }
+ *
+ * Fairlead takes it for booted when it first asks for a request. What it prints (`echo`, `var_dump`) is no response: it goes to
+ * the server's log, as its errors do.
+ */
+final class Worker
+{
+    /** Bytes of a stream that are read at once. */
+    private const PIECE = 65536;
+    /** Bytes of a log message and its context that are sent. */
+    private const LOG_BYTES = 65536;
+
+    private const LEVELS = ['debug' => 0, 'info' => 1, 'warn' => 2, 'error' => 3];
+
+    private static ?self $instance = null;
+
+    private ?Connection $connection = null;
+    /** The request whose response is not whole. */
+    private ?Request $running = null;
+    /** Whether a part of its response has been sent. */
+    private bool $begun = false;
+    /** Whether Fairlead still waits to hear that this process is free. */
+    private bool $busy = false;
+    private bool $leaving = false;
+    /** Whether it answers one request only. */
+    private readonly bool $forked;
+    /** On its way to the client: held nowhere else, so that a generator ends when it is dropped. */
+    private mixed $body = null;
+
+    private function __construct()
+    {
+        $this->forked = getenv('FAIRLEAD_ISOLATION') === 'fork';
+    }
+
+    /** Whether this process was started by Fairlead as a worker. */
+    public static function available(): bool
+    {
+        return getenv('FAIRLEAD_WORKER') === '1' && getenv('FAIRLEAD_SOCKET') !== false;
+    }
+
+    /**
+     * The worker that this process is: always the same.
+     *
+     * @throws RuntimeException when Fairlead has not started it
+     */
+    public static function create(): self
+    {
+        if (self::$instance === null) {
+            if (!self::available()) {
+                throw new RuntimeException(
+                    'Expected to be started by Fairlead as a worker: set it as the script of a pool with engine = "worker"',
+                );
+            }
+            self::$instance = new self();
+        }
+        return self::$instance;
+    }
+
+    /**
+     * Waits for the next request; null when there will be none and the script should end. A request that was not answered gets
+     * a 500.
+     */
+    public function next(): ?Request
+    {
+        if ($this->running !== null) {
+            $this->log('error', "No response was given to {$this->running->method} {$this->running->path}");
+            $this->fail();
+        }
+        $connection = $this->connection;
+        if ($connection === null) {
+            $connection = $this->connect();
+        } elseif ($this->forked) {
+            return null;
+        } elseif ($this->busy) {
+            $this->busy = false;
+            $connection->send(Connection::REPLY, Connection::READY);
+        }
+        $received = $connection->nextRequest();
+        if ($received === null) {
+            return null;
+        }
+        $this->busy = true;
+        $this->begun = false;
+        return $this->running = new Request($received[0], $received[1], $connection);
+    }
+
+    /**
+     * Answers the request. The response is over when this returns, and the client has it: what follows is work behind it, and
+     * the process counts as busy until next().
+     *
+     * A body that is iterable is sent piece by piece, each at once; so is a resource, in pieces of 64 KB. The status and the headers
+     * go with the first piece: an empty one sends them alone. When the client has left, no more is asked of a generator, and it is
+     * dropped: its finally blocks run.
+     *
+     * @param array<int|string, string|int|float|array<string|int|float>> $headers
+     * @param string|\Stringable|iterable<mixed, string|\Stringable>|resource $body
+     * @throws InvalidArgumentException for a status or a header that HTTP does not have; nothing has been sent then
+     * @throws LogicException when no request waits for its response
+     */
+    public function respond(int $status = 200, array $headers = [], mixed $body = ''): void
+    {
+        $this->body = $body;
+        unset($body);
+        $this->answer($status, $headers, 0);
+    }
+
+    /**
+     * Sends an informational response (103 Early Hints) before the final one.
+     *
+     * @param array<int|string, string|int|float|array<string|int|float>> $headers mostly `Link`
+     */
+    public function early(array $headers): void
+    {
+        $connection = $this->expectRequest();
+        if ($this->begun) {
+            throw new LogicException('Expected early headers before the response, not in it');
+        }
+        $connection->send(Connection::EARLY, 0, Head::early($headers));
+    }
+
+    /** Asks Fairlead to replace this process once its successor has booted. Until next() returns null there may be requests. */
+    public function stop(): void
+    {
+        if (!$this->leaving && !$this->forked && $this->connection !== null) {
+            $this->leaving = true;
+            $this->connection->send(Connection::LEAVING, 0);
+        }
+    }
+
+    /**
+     * Answers requests until there are no more.
+     *
+     * The handler returns a Response, or only its body, as in respond(); or it calls respond() itself, and returns null. What it
+     * throws is logged and answered with 500; a response that had begun is cut off, so that no client takes it for whole.
+     *
+     * @param callable(Request): mixed $handler
+     * @param null|callable(Request): void $after is called when the client has the response
+     */
+    public function serve(callable $handler, ?callable $after = null): void
+    {
+        $handler = Closure::fromCallable($handler);
+        // Without anything to do behind it, the process is free with the end of the response.
+        $flags = $after === null ? Connection::READY : 0;
+        while (($request = $this->next()) !== null) {
+            $this->attempt(function () use ($handler, $request, $flags): void {
+                $this->body = $handler($request);
+                $status = 200;
+                $headers = [];
+                if ($this->body instanceof Response) {
+                    $status = $this->body->status;
+                    $headers = $this->body->headers;
+                    $this->body = $this->body->body;
+                }
+                if ($this->body === null && $this->running === null) {
+                    return;
+                }
+                $this->answer($status, $headers, $flags);
+            });
+            if ($after !== null) {
+                $this->attempt(static fn () => $after($request));
+            }
+            unset($request);
+        }
+    }
+
+    /**
+     * Writes to the server's log, with the request's id; before the first request, to stderr.
+     *
+     * @param 'debug'|'info'|'warn'|'error' $level
+     * @param array<int|string, mixed> $context what JSON can have
+     */
+    public function log(string $level, string $message, array $context = []): void
+    {
+        $number = self::LEVELS[$level] ?? throw new InvalidArgumentException(
+            'Expected a level of debug, info, warn or error, got ' . json_encode($level),
+        );
+        if ($this->running !== null) {
+            $context += ['request_id' => $this->running->id];
+        }
+        $flags = JSON_INVALID_UTF8_SUBSTITUTE | JSON_PARTIAL_OUTPUT_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
+        $json = $context === [] ? '' : (string) json_encode($context, $flags);
+        if ($this->connection === null) {
+            // error_log() would add its own marks, and may lead elsewhere.
+            file_put_contents('php://stderr', $json === '' ? "$message\n" : "$message $json\n");
+            return;
+        }
+        $message = strtr(substr($message, 0, self::LOG_BYTES), "\0", ' ');
+        if (strlen($message) + strlen($json) > self::LOG_BYTES) {
+            $json = '{"context":"too large"}';
+        }
+        $this->connection->send(Connection::LOG, 0, chr($number) . $message . ($json === '' ? '' : "\0$json"));
+    }
+
+    private function connect(): Connection
+    {
+        $address = (string) getenv('FAIRLEAD_SOCKET');
+        $token = (string) getenv('FAIRLEAD_TOKEN');
+        $hello = [];
+        if ($this->forked) {
+            if (!function_exists('fairlead_fork_token')) {
+                require __DIR__ . '/../runtime/fork.php';
+            }
+            // The parent stays there for as long as it lives; each of its children comes back.
+            $token = fairlead_fork_token();
+            if (function_exists('posix_getppid')) {
+                $hello['parent'] = posix_getppid();
+            }
+        }
+        register_shutdown_function($this->end(...));
+        return $this->connection = new Connection($address, $token, $hello);
+    }
+
+    private function expectRequest(): Connection
+    {
+        if ($this->running === null || $this->connection === null) {
+            throw new LogicException('Expected a request that waits for its response: there is one response to each next()');
+        }
+        return $this->connection;
+    }
+
+    /**
+     * Sends what is in $this->body.
+     *
+     * @param array<int|string, string|int|float|array<string|int|float>> $headers
+     */
+    private function answer(int $status, array $headers, int $flags): void
+    {
+        $body = $this->body;
+        $this->body = null;
+        $connection = $this->expectRequest();
+        /** @var Request $request */
+        $request = $this->running;
+        $bare = $request->method === 'HEAD';
+        if (is_string($body) || $body instanceof \Stringable) {
+            $text = (string) $body;
+            $head = Head::write($status, $headers, $bare ? strlen($text) : null);
+            $this->last($connection, $flags, $bare ? $head : $head . $text);
+            return;
+        }
+        if (!is_iterable($body) && !is_resource($body)) {
+            throw new InvalidArgumentException(
+                'Expected a string, an iterable or a resource as the body, got ' . get_debug_type($body),
+            );
+        }
+        $head = Head::write($status, $headers);
+        if (!$bare) {
+            if (is_resource($body)) {
+                $body = self::pieces($body);
+            }
+            foreach ($body as $piece) {
+                $piece = (string) $piece;
+                if ($piece === '' && $this->begun) {
+                    continue;
+                }
+                $this->begun = true;
+                $connection->send(Connection::REPLY, 0, $head . $piece);
+                $head = '';
+                if ($request->clientGone()) {
+                    break;
+                }
+            }
+            unset($body);
+        }
+        $this->last($connection, $flags, $head);
+    }
+
+    private function last(Connection $connection, int $flags, string $payload): void
+    {
+        $this->running = null;
+        $this->begun = true;
+        $this->busy = ($flags & Connection::READY) === 0 || $this->forked;
+        $connection->send(Connection::REPLY, Connection::LAST | ($this->busy ? 0 : $flags), $payload);
+    }
+
+    /**
+     * @param resource $stream
+     * @return iterable<string>
+     */
+    private static function pieces($stream): iterable
+    {
+        while (!feof($stream)) {
+            $piece = fread($stream, self::PIECE);
+            if ($piece === false) {
+                throw new RuntimeException('Cannot read the body of the response');
+            }
+            if ($piece !== '') {
+                yield $piece;
+            }
+        }
+    }
+
+    private function attempt(Closure $task): void
+    {
+        try {
+            $task();
+        } catch (Throwable $error) {
+            $this->body = null;
+            $this->log('error', 'Uncaught ' . $error);
+            if ($this->running !== null) {
+                $this->fail();
+            }
+        }
+    }
+
+    /** Ends the response to the running request: as an error, or as one that breaks off. */
+    private function fail(): void
+    {
+        $connection = $this->expectRequest();
+        $this->running = null;
+        if ($this->begun) {
+            $connection->send(Connection::REPLY, Connection::CUT);
+        } else {
+            $head = Head::write(500, ['Content-Type' => 'text/plain; charset=UTF-8', 'Cache-Control' => 'no-store']);
+            $connection->send(Connection::REPLY, Connection::LAST, "{$head}Internal Server Error\n");
+        }
+    }
+
+    /** The script has ended. */
+    private function end(): void
+    {
+        if ($this->connection === null || !$this->busy) {
+            return;
+        }
+        // A fatal error is told by the exit code; exit() in a request is an end like any other.
+        $fatal = ((error_get_last()['type'] ?? 0) & (E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR)) !== 0;
+        if (!$fatal && !$this->forked) {
+            $this->connection->send(Connection::LEAVING, 0);
+        }
+        if ($this->running !== null) {
+            if (!$fatal) {
+                $this->log('error', "The script ended in {$this->running->method} {$this->running->path}");
+            }
+            $this->fail();
+        }
+    }
+}

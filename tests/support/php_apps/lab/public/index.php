@@ -1,0 +1,5 @@
+<?php
+
+require dirname(__DIR__) . '/classic.php';
+
+Lab\serve();

@@ -1,0 +1,5 @@
+<?php
+
+require __DIR__ . '/../app/classic.php';
+
+Parity\serve();
