@@ -11,7 +11,7 @@ final class Response
 {
     /**
      * @param array<int|string, string|int|float|array<string|int|float>> $headers
-     * @param mixed $body as in Worker::respond()
+     * @param string|\Stringable|iterable<mixed, string|\Stringable>|resource $body as in Worker::respond()
      */
     public function __construct(
         public readonly int $status = 200,

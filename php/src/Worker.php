@@ -186,7 +186,7 @@ final class Worker
     /**
      * Writes to the server's log, with the request's id; before the first request, to stderr.
      *
-     * @param 'debug'|'info'|'warn'|'error' $level
+     * @param string $level debug, info, warn or error
      * @param array<int|string, mixed> $context what JSON can have
      */
     public function log(string $level, string $message, array $context = []): void
@@ -221,6 +221,7 @@ final class Worker
                 require __DIR__ . '/../runtime/fork.php';
             }
             // The parent stays there for as long as it lives; each of its children comes back.
+            /** @var string $token */
             $token = fairlead_fork_token();
             if (function_exists('posix_getppid')) {
                 $hello['parent'] = posix_getppid();
@@ -257,29 +258,30 @@ final class Worker
             $this->last($connection, $flags, $bare ? $head : $head . $text);
             return;
         }
-        if (!is_iterable($body) && !is_resource($body)) {
+        $pieces = is_resource($body) ? self::pieces($body) : $body;
+        unset($body);
+        if (!is_iterable($pieces)) {
             throw new InvalidArgumentException(
-                'Expected a string, an iterable or a resource as the body, got ' . get_debug_type($body),
+                'Expected a string, an iterable or a resource as the body, got ' . get_debug_type($pieces),
             );
         }
         $head = Head::write($status, $headers);
         if (!$bare) {
-            if (is_resource($body)) {
-                $body = self::pieces($body);
-            }
-            foreach ($body as $piece) {
-                $piece = (string) $piece;
-                if ($piece === '' && $this->begun) {
-                    continue;
+            foreach ($pieces as $piece) {
+                if (!is_string($piece) && !$piece instanceof \Stringable) {
+                    throw new InvalidArgumentException('Expected pieces that are strings, got ' . get_debug_type($piece));
                 }
-                $this->begun = true;
-                $connection->send(Connection::REPLY, 0, $head . $piece);
-                $head = '';
+                $piece = $head . $piece;
+                if ($piece !== '') {
+                    $this->begun = true;
+                    $connection->send(Connection::REPLY, 0, $piece);
+                    $head = '';
+                }
                 if ($request->clientGone()) {
                     break;
                 }
             }
-            unset($body);
+            unset($pieces);
         }
         $this->last($connection, $flags, $head);
     }

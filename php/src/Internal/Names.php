@@ -30,7 +30,7 @@ final class Names
         }
         parse_str($query, $tree);
         array_walk_recursive($tree, static function (mixed &$leaf) use ($values): void {
-            $leaf = $values[(int) $leaf];
+            $leaf = is_string($leaf) ? $values[(int) $leaf] : $leaf;
         });
         return $tree;
     }
