@@ -35,10 +35,11 @@ export function createAdmin(
     // A browser says where a POST comes from: no page may have a server reload.
     const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
     if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
-    const result = await reloads.run();
-    return c.json({
-      reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
-    });
+    return await slowJson(
+      reloads.run().then((result) => ({
+        reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
+      })),
+    );
   });
   app.route("/", plugins);
   app.notFound(() => answer(404));
@@ -47,4 +48,37 @@ export function createAdmin(
     return answer(500);
   });
   return (x) => x.problem === 0 ? app.fetch(x.request) : refuse(x.problem);
+}
+
+/** How often (ms) a connection whose answer is not ready gets a sign of life: shorter than any idle time. */
+const signEvery = 5000;
+
+/** JSON that may take minutes: then with white space ahead of it, so that nobody takes the connection for a dead one. */
+async function slowJson(result: Promise<unknown>): Promise<Response> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const slow = new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), signEvery));
+  const first = await Promise.race([result, slow]);
+  clearTimeout(timer);
+  const headers = { "content-type": "application/json" };
+  if (first !== undefined) return new Response(JSON.stringify(first), { headers });
+
+  const encoder = new TextEncoder();
+  let signs: ReturnType<typeof setInterval> | undefined, left = false;
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      signs = setInterval(() => controller.enqueue(encoder.encode(" ")), signEvery);
+      controller.enqueue(encoder.encode(" "));
+      void result.then((value) => {
+        clearInterval(signs);
+        if (left) return;
+        controller.enqueue(encoder.encode(JSON.stringify(value)));
+        controller.close();
+      });
+    },
+    cancel() {
+      left = true;
+      clearInterval(signs);
+    },
+  });
+  return new Response(body, { headers });
 }
