@@ -22,6 +22,8 @@ const workerIni: Ini = {
   "html_errors": false,
   "opcache.enable": true,
   "opcache.enable_cli": true,
+  // A buffer of PHP's own around a whole worker would keep all that it ever prints.
+  "output_buffering": 0,
 };
 
 /** `php script`, for scripts that use the package `fairlead/worker`: all they print goes to the log. */
@@ -57,7 +59,6 @@ export function cgiCommand(
       GATEWAY_INTERFACE: "CGI/1.1",
       REDIRECT_STATUS: "200",
       REQUEST_METHOD: "GET",
-      QUERY_STRING: "",
       SCRIPT_FILENAME: script,
       SCRIPT_NAME: script,
     },
