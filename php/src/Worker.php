@@ -5,8 +5,11 @@ declare(strict_types=1);
 namespace Fairlead;
 
 use Closure;
+use Fairlead\Internal\Body;
 use Fairlead\Internal\Connection;
 use Fairlead\Internal\Head;
+use Fairlead\Internal\LogLine;
+use Fairlead\Internal\Names;
 use InvalidArgumentException;
 use LogicException;
 use RuntimeException;
@@ -25,13 +28,6 @@ use Throwable;
  */
 final class Worker
 {
-    /** Bytes of a stream that are read at once. */
-    private const PIECE = 65536;
-    /** Bytes of a log message and its context that are sent. */
-    private const LOG_BYTES = 65536;
-
-    private const LEVELS = ['debug' => 0, 'info' => 1, 'warn' => 2, 'error' => 3];
-
     private static ?self $instance = null;
 
     private ?Connection $connection = null;
@@ -70,6 +66,11 @@ final class Worker
                 throw new RuntimeException(
                     'Expected to be started by Fairlead as a worker: set it as the script of a pool with engine = "worker"',
                 );
+            }
+            // Now, before there are forks to load them again, or a deploy has taken them away.
+            $classes = [Body::class, Connection::class, Head::class, LogLine::class, Names::class];
+            foreach ([...$classes, Request::class, Response::class, UploadedFile::class] as $class) {
+                class_exists($class);
             }
             self::$instance = new self();
         }
@@ -191,24 +192,16 @@ final class Worker
      */
     public function log(string $level, string $message, array $context = []): void
     {
-        $number = self::LEVELS[$level] ?? throw new InvalidArgumentException(
-            'Expected a level of debug, info, warn or error, got ' . json_encode($level),
-        );
         if ($this->running !== null) {
             $context += ['request_id' => $this->running->id];
         }
-        $flags = JSON_INVALID_UTF8_SUBSTITUTE | JSON_PARTIAL_OUTPUT_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
-        $json = $context === [] ? '' : (string) json_encode($context, $flags);
-        if ($this->connection === null) {
+        $payload = LogLine::write($level, $message, $context);
+        if ($this->connection !== null) {
+            $this->connection->send(Connection::LOG, 0, $payload);
+        } else {
             // error_log() would add its own marks, and may lead elsewhere.
-            file_put_contents('php://stderr', $json === '' ? "$message\n" : "$message $json\n");
-            return;
+            file_put_contents('php://stderr', strtr(substr($payload, 1), "\0", ' ') . "\n");
         }
-        $message = strtr(substr($message, 0, self::LOG_BYTES), "\0", ' ');
-        if (strlen($message) + strlen($json) > self::LOG_BYTES) {
-            $json = '{"context":"too large"}';
-        }
-        $this->connection->send(Connection::LOG, 0, chr($number) . $message . ($json === '' ? '' : "\0$json"));
     }
 
     private function connect(): Connection
@@ -258,31 +251,21 @@ final class Worker
             $this->last($connection, $flags, $bare ? $head : $head . $text);
             return;
         }
-        $pieces = is_resource($body) ? self::pieces($body) : $body;
+        $pieces = Body::pieces($body);
         unset($body);
-        if (!is_iterable($pieces)) {
-            throw new InvalidArgumentException(
-                'Expected a string, an iterable or a resource as the body, got ' . get_debug_type($pieces),
-            );
-        }
         $head = Head::write($status, $headers);
-        if (!$bare) {
-            foreach ($pieces as $piece) {
-                if (!is_string($piece) && !$piece instanceof \Stringable) {
-                    throw new InvalidArgumentException('Expected pieces that are strings, got ' . get_debug_type($piece));
-                }
-                $piece = $head . $piece;
-                if ($piece !== '') {
-                    $this->begun = true;
-                    $connection->send(Connection::REPLY, 0, $piece);
-                    $head = '';
-                }
-                if ($request->clientGone()) {
-                    break;
-                }
+        foreach ($bare ? [] : $pieces as $piece) {
+            $piece = $head . Body::text($piece);
+            if ($piece !== '') {
+                $this->begun = true;
+                $connection->send(Connection::REPLY, 0, $piece);
+                $head = '';
             }
-            unset($pieces);
+            if ($request->clientGone()) {
+                break;
+            }
         }
+        unset($pieces);
         $this->last($connection, $flags, $head);
     }
 
@@ -292,23 +275,6 @@ final class Worker
         $this->begun = true;
         $this->busy = ($flags & Connection::READY) === 0 || $this->forked;
         $connection->send(Connection::REPLY, Connection::LAST | ($this->busy ? 0 : $flags), $payload);
-    }
-
-    /**
-     * @param resource $stream
-     * @return iterable<string>
-     */
-    private static function pieces($stream): iterable
-    {
-        while (!feof($stream)) {
-            $piece = fread($stream, self::PIECE);
-            if ($piece === false) {
-                throw new RuntimeException('Cannot read the body of the response');
-            }
-            if ($piece !== '') {
-                yield $piece;
-            }
-        }
     }
 
     private function attempt(Closure $task): void

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
 import { CoreError } from "../../../core/error.ts";
 import { coded } from "../fastcgi/errors.ts";
-import { HeadParser, type ResponseHead } from "../fastcgi/head.ts";
 import type { FcgiSocket } from "../fastcgi/socket.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerRequest } from "../worker/handle.ts";
+import { readEarly } from "./early.ts";
 import {
   CUT,
   EARLY,
@@ -24,34 +23,9 @@ import {
   REPLY,
   STOP,
 } from "./frame.ts";
-import { type LogLine, readLogLine } from "./log_line.ts";
+import type { LinkEvents, LinkState } from "./link.ts";
+import { readLogLine } from "./log_line.ts";
 import type { RequestEncoder } from "./request.ts";
-
-/** Told by a conversation. Synchronous; none may throw. */
-export interface LinkEvents {
-  /** The answer is whole: told to its sink just before, unless the request was cancelled. */
-  onAnswered?(): void;
-  /** It can take a request. Not told for the hello. */
-  onReady?(): void;
-  /** It will end after what runs. */
-  onStopAsked?(): void;
-  /** What it sent makes no sense. Nothing follows but `onClosed`. */
-  onBroken(error: CoreError): void;
-  /** A message for the log; told by `onLine` when absent. */
-  onLog?(line: LogLine): void;
-  onLine(text: string): void;
-  /**
-   * The connection is closed, and everything before has been told. The last call; none after `destroy`. `expected`: the process
-   * was asked to end, or had said that it would, and owed no answer.
-   */
-  onClosed(expected: boolean): void;
-}
-
-/**
- * `idle`: it can be sent a request. `running`: its answer is not whole. `answered`: it is, and the process has not said yet
- * that it is free. `closed`: the connection is.
- */
-export type LinkState = "idle" | "running" | "answered" | "closed";
 
 /** Speaks with a process that has said its hello, and is ready. */
 export class Conversation {
@@ -252,11 +226,3 @@ const words: Readonly<Record<LinkState, string>> = {
   answered: "the answer is whole already",
   closed: "the connection is closed",
 };
-
-function readEarly(payload: Uint8Array): ResponseHead {
-  let early: ResponseHead | undefined;
-  const parser = new HeadParser({ onInterim: (head) => early ??= head });
-  parser.push(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength));
-  if (early === undefined || parser.head !== undefined) throw malformed("an early response that is none");
-  return early;
-}

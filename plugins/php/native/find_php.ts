@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { CoreError } from "../../../core/error.ts";
 import { type Look, thisMachine } from "../find.ts";
@@ -43,6 +44,21 @@ export async function findPhp(kind: PhpKind, given?: string, look: Look = thisMa
   const what = given === undefined ? `no ${programs[kind]} in PATH or the system folders` : `no program ${given}`;
   const also = unusable === "" ? "" : ` (${unusable})`;
   throw new CoreError("PHP_NOT_FOUND", `Cannot start PHP workers: ${what}${also}; ${advice(kind, look.osRelease())}`);
+}
+
+/**
+ * The functions that php.ini disables for php-cgi; none when it cannot be asked. A command that disables others takes the place of
+ * that setting, so it has to name these, too.
+ *
+ * @param env the environment that PHP will run with: it may say where php.ini is
+ */
+export function disabledByIni(phpCgi: string, env: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  return new Promise((done) => {
+    execFile(phpCgi, ["-i"], { timeout: 10_000, env: { ...env }, maxBuffer: 8 << 20 }, (error, out) => {
+      const value = />disable_functions<\/td><td class="v">([^<]+)<\/td>/.exec(String(out))?.[1] ?? "";
+      done(error === null ? value.replaceAll("&nbsp;", " ").split(/[\s,]+/).filter(Boolean) : []);
+    });
+  });
 }
 
 function named(given: string, look: Look): readonly string[] {

@@ -10,9 +10,10 @@ import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Launch, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import { type ProcessOptions, type StartedProcess, startProcess } from "../worker/process.ts";
+import type { Arrival } from "./arrival.ts";
 import type { Command } from "./command.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Arrival, Door } from "./door.ts";
+import type { Door } from "./door.ts";
 import type { LogLine } from "./log_line.ts";
 
 export interface NativeOptions {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Look } from "../../../plugins/php/find.ts";
-import { findPhp } from "../../../plugins/php/native/find_php.ts";
+import { disabledByIni, findPhp } from "../../../plugins/php/native/find_php.ts";
 
 function machine(files: Readonly<Record<string, string>>, osRelease = ""): Look {
   return {
@@ -72,6 +75,21 @@ describe("the search for PHP", () => {
     expect(await failure(findPhp("cli", "php9", machine({})))).toContain(
       "PHP_NOT_FOUND: Cannot start PHP workers: no program php9",
     );
+  });
+
+  test("knows what php.ini disables", async () => {
+    const { path } = await findPhp("cgi");
+    const dir = mkdtempSync(join(tmpdir(), "fairlead-ini-"));
+    try {
+      writeFileSync(join(dir, "php.ini"), "disable_functions = exec, shell_exec,system\n");
+      const env = { PHPRC: dir, PHP_INI_SCAN_DIR: "" };
+      expect(await disabledByIni(path, env)).toEqual(["exec", "shell_exec", "system"]);
+      writeFileSync(join(dir, "php.ini"), "");
+      expect(await disabledByIni(path, env)).toEqual([]);
+      expect(await disabledByIni("/nowhere", env)).toEqual([]);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
   });
 
   test("finds the one of this machine", async () => {
