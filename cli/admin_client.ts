@@ -46,8 +46,10 @@ function call(at: Address, method: string, path: string, timeout: number): Promi
       response.on("end", () => {
         const text = new TextDecoder().decode(join(chunks));
         try {
-          if (response.statusCode === 200) return resolve(JSON.parse(text));
-          const { error } = JSON.parse(text) as { error?: string };
+          const answer = JSON.parse(text) as { error?: string };
+          const { error } = answer;
+          // What was done in part is told like what was done: by the answer itself.
+          if (response.statusCode === 200 || (method === "POST" && error === undefined)) return resolve(answer);
           return reject(new CoreError("ADMIN_REFUSED", `The server at ${showAddress(at)} refused: ${error ?? text}`));
         } catch (cause) {
           const hint = response.statusCode === 404 ? "; is it a Fairlead of this version?" : "";

@@ -39,6 +39,7 @@ export function createAdmin(
       reloads.run().then((result) => ({
         reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
       })),
+      ({ reloaded }) => Object.values(reloaded).every((outcome) => outcome === "ok") ? 200 : 500,
     );
   });
   app.route("/", plugins);
@@ -53,14 +54,17 @@ export function createAdmin(
 /** How often (ms) a connection whose answer is not ready gets a sign of life: shorter than any idle time. */
 const signEvery = 5000;
 
-/** JSON that may take minutes: then with white space ahead of it, so that nobody takes the connection for a dead one. */
-async function slowJson(result: Promise<unknown>): Promise<Response> {
+/**
+ * JSON that may take minutes: then with white space ahead of it, so that nobody takes the connection for a dead one. `status` is that
+ * of what came in time; what comes later can only say of itself how it went.
+ */
+async function slowJson<T>(result: Promise<T>, status: (value: T) => number): Promise<Response> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const slow = new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), signEvery));
   const first = await Promise.race([result, slow]);
   clearTimeout(timer);
   const headers = { "content-type": "application/json" };
-  if (first !== undefined) return new Response(JSON.stringify(first), { headers });
+  if (first !== undefined) return new Response(JSON.stringify(first), { headers, status: status(first) });
 
   const encoder = new TextEncoder();
   let signs: ReturnType<typeof setInterval> | undefined, left = false;

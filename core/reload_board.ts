@@ -1,12 +1,13 @@
 import type { ReloadResult, Reloads } from "./contracts/reloads.ts";
+import { oneAtATime } from "./one_at_a_time.ts";
 import type { Log } from "./plugin.ts";
 
 /** The core's own {@linkcode Reloads}. */
 export class ReloadBoard implements Reloads {
   readonly #parts = new Map<string, () => Promise<void>>();
   readonly #log: Log;
-  #running: Promise<ReloadResult> | undefined;
-  #next: Promise<ReloadResult> | undefined;
+  /** What changed since a run began may have been read already: whoever asks then gets a whole one after it. */
+  readonly run: () => Promise<ReloadResult> = oneAtATime(() => this.#run());
 
   constructor(log: Log) {
     this.#log = log;
@@ -14,15 +15,6 @@ export class ReloadBoard implements Reloads {
 
   register(part: string, reload: () => Promise<void>): void {
     this.#parts.set(part, reload);
-  }
-
-  run(): Promise<ReloadResult> {
-    if (this.#running === undefined) return this.#running = this.#run();
-    // What changed since the running one began may have been read already: whoever asks now gets a whole one.
-    return this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
-      return this.#running = this.#run();
-    });
   }
 
   async #run(): Promise<ReloadResult> {
@@ -37,7 +29,6 @@ export class ReloadBoard implements Reloads {
         return [part, why] as const;
       }
     }));
-    this.#running = undefined;
     const result = Object.fromEntries(outcomes);
     if (outcomes.every(([, why]) => why === undefined)) {
       this.#log("info", "reloaded", {

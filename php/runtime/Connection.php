@@ -46,6 +46,8 @@ final class Connection
             throw new RuntimeException("Cannot connect to Fairlead at $address: $why");
         }
         \stream_set_blocking($socket, true);
+        // Without a limit on how long a client may take with what it is sent: Fairlead has one.
+        \stream_set_timeout($socket, -1);
         // What has come is taken at once: nothing stays behind where stream_select or the kernel do not see it.
         \stream_set_read_buffer($socket, 0);
         $this->socket = $socket;
@@ -60,13 +62,25 @@ final class Connection
     {
         $length = \strlen($payload);
         $head = \pack('VCCvV', $length, $type, $flags, 0, $number);
-        // A connection that is gone is noticed by its reader.
         if ($length + 12 <= self::ONE_WRITE) {
-            @\fwrite($this->socket, $head . $payload . $after);
+            $this->write($head . $payload . $after);
             return;
         }
-        @\fwrite($this->socket, $head . \substr($payload, 0, self::ONE_WRITE - 12));
-        @\fwrite($this->socket, \substr($payload, self::ONE_WRITE - 12) . $after);
+        $this->write($head . \substr($payload, 0, self::ONE_WRITE - 12));
+        $this->write(\substr($payload, self::ONE_WRITE - 12) . $after);
+    }
+
+    /** Writes all of it, or nothing more ever: half a frame would have the next one taken for its rest. */
+    private function write(string $bytes): void
+    {
+        while (!$this->closed && $bytes !== '') {
+            $written = @\fwrite($this->socket, $bytes);
+            if ($written === false || $written === 0) {
+                $this->closed = $this->gone = true;
+                return;
+            }
+            $bytes = $written === \strlen($bytes) ? '' : \substr($bytes, $written);
+        }
     }
 
     /** A frame without a payload, to be sent along with another. */

@@ -29,8 +29,14 @@ final class Loop
     private static int $served = 0;
     /** When (ns) the clock of max_execution_time was set. */
     private static int $clockSet = 0;
+    /** Of the process that speaks with Fairlead: a child that the application forks has nothing to say there. */
+    private static int $pid = 0;
     /** Memory for the last words of a process that has used up its own. */
     private static ?string $reserve = null;
+
+    private static bool $left = false;
+    /** Ends with the process: an exit() in a shutdown function keeps PHP from calling those behind it. */
+    private static ?object $end = null;
 
     /** Whether the script has asked for a request. */
     public static bool $reached = false;
@@ -43,6 +49,12 @@ final class Loop
         \ignore_user_abort(true);
         Superglobals::boot();
         Reply::captureOutput();
+        self::$end = new class {
+            public function __destruct()
+            {
+                Loop::leave();
+            }
+        };
         \register_shutdown_function(static function (): void {
             self::$reserve = null;
             // After the script's own, which may still print.
@@ -122,6 +134,7 @@ final class Loop
         Session::boot();
         \header_remove();
         self::$connection = new Connection((string) \getenv('FAIRLEAD_SOCKET'), self::token());
+        self::$pid = (int) \getmypid();
         // What the application starts must not come for our requests.
         \putenv('FAIRLEAD_TOKEN');
         Settings::keepEnvironment();
@@ -231,8 +244,12 @@ final class Loop
     }
 
     /** The end of the process, whatever led to it. */
-    private static function leave(): void
+    public static function leave(): void
     {
+        if (self::$left || (self::$connection !== null && \getmypid() !== self::$pid)) {
+            return;
+        }
+        self::$left = true;
         self::lastWords();
         // php-cgi ends with a head of its own, on stdout.
         \header_remove();

@@ -104,7 +104,7 @@ final class Reply
     /** PHP disables all buffers that it cannot write to because the callback of one has thrown an exception. */
     private static function captureAgain(bool $tell): void
     {
-        if ((\ob_get_status()['flags'] & \PHP_OUTPUT_HANDLER_DISABLED) === 0) {
+        if (((\ob_get_status()['flags'] ?? 0) & \PHP_OUTPUT_HANDLER_DISABLED) === 0) {
             return;
         }
         self::capture();

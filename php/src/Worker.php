@@ -31,6 +31,8 @@ final class Worker
     private static ?self $instance = null;
 
     private ?Connection $connection = null;
+    /** Of the process that speaks with Fairlead: a child that the application forks has nothing to say there. */
+    private int $pid = 0;
     /** The request whose response is not whole. */
     private ?Request $running = null;
     /** Whether a part of its response has been sent. */
@@ -51,7 +53,8 @@ final class Worker
     /** Whether this process was started by Fairlead as a worker. */
     public static function available(): bool
     {
-        return getenv('FAIRLEAD_WORKER') === '1' && getenv('FAIRLEAD_SOCKET') !== false;
+        return self::$instance !== null || (getenv('FAIRLEAD_WORKER') === '1'
+            && getenv('FAIRLEAD_SOCKET') !== false && getenv('FAIRLEAD_TOKEN') !== false);
     }
 
     /**
@@ -221,7 +224,11 @@ final class Worker
             }
         }
         register_shutdown_function($this->end(...));
-        return $this->connection = new Connection($address, $token, $hello);
+        $this->pid = (int) getmypid();
+        $this->connection = new Connection($address, $token, $hello);
+        // What the application starts must not come for our requests.
+        putenv('FAIRLEAD_TOKEN');
+        return $this->connection;
     }
 
     private function expectRequest(): Connection
@@ -306,7 +313,7 @@ final class Worker
     /** The script has ended. */
     private function end(): void
     {
-        if ($this->connection === null || !$this->busy) {
+        if ($this->connection === null || !$this->busy || getmypid() !== $this->pid) {
             return;
         }
         // A fatal error is told by the exit code; exit() in a request is an end like any other.

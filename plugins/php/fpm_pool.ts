@@ -2,6 +2,7 @@ import type { Executions } from "../../core/contracts/executions.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Awaitable, Execution } from "../../core/plugin.ts";
+import { Bodies } from "./bodies.ts";
 import type { Engine, PoolFigures, ProcessRow } from "./engine.ts";
 import { FpmRelease, type FpmReleaseOptions } from "./fpm_release.ts";
 import { requestWriter } from "./request_writer.ts";
@@ -19,12 +20,13 @@ export interface FpmPoolOptions extends FpmReleaseOptions {
 export class FpmPool implements Engine {
   readonly #options: FpmPoolOptions;
   readonly #write: ReturnType<typeof requestWriter>;
-  /** Bodies in files. Most are freed by the run that used them; who is turned away before never gets one. */
-  readonly #spooled = new Map<Exchange, ReceivedBody>();
+  readonly #bodies = new Bodies();
   #current: FpmRelease;
   /** Those before it, as long as they have something to do. */
   readonly #leaving = new Set<FpmRelease>();
   #closed = false;
+  /** The reload under way. */
+  #reloading: Promise<void> = Promise.resolve();
 
   private constructor(first: FpmRelease, options: FpmPoolOptions) {
     this.#current = first;
@@ -64,9 +66,7 @@ export class FpmPool implements Engine {
   }
 
   finish(x: Exchange): void {
-    if (this.#spooled.size === 0) return;
-    this.#spooled.get(x)?.dispose();
-    this.#spooled.delete(x);
+    this.#bodies.finish(x);
   }
 
   problem(): string | undefined {
@@ -85,12 +85,20 @@ export class FpmPool implements Engine {
    * Has another php-fpm take over, with an OPcache of its own, once it is up; requests that run end on the one before. A php-fpm of
    * somebody else is left alone: it looks at the time stamps of files, or its owner reloads it.
    */
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    const reload = this.#reload();
+    this.#reloading = reload.catch(() => {});
+    return reload;
+  }
+
+  async #reload(): Promise<void> {
+    const closing = () => new CoreError("PHP_POOL_CLOSED", "The PHP pool is closing; try again", { status: 503 });
     if (this.#options.engine.settings.fastcgi !== undefined) return;
+    if (this.#closed) throw closing();
     const next = await FpmRelease.start(this.#options);
     try {
       await next.up();
-      if (this.#closed) throw new CoreError("PHP_POOL_CLOSED", "The PHP pool is closing; try again", { status: 503 });
+      if (this.#closed) throw closing();
     } catch (error) {
       await next.close();
       throw error;
@@ -98,14 +106,23 @@ export class FpmPool implements Engine {
     const before = this.#current;
     this.#current = next;
     this.#leaving.add(before);
-    void before.idle().then(async () => {
-      await before.close();
-      this.#leaving.delete(before);
-    });
+    void this.#leave(before);
+  }
+
+  async #leave(release: FpmRelease): Promise<void> {
+    try {
+      await release.idle();
+      await release.close();
+    } catch (error) {
+      this.#options.log("error", "the php-fpm before a reload did not end well", { error });
+    } finally {
+      this.#leaving.delete(release);
+    }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
+    await this.#reloading;
     await Promise.all(this.#all().map((release) => release.close()));
   }
 
@@ -122,8 +139,11 @@ export class FpmPool implements Engine {
 
   /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a process. */
   async #receive(x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> {
-    const body = await this.#current.receive(stream);
-    if (!(body.body instanceof Uint8Array)) this.#spooled.set(x, body);
+    const body = await this.#bodies.receive(
+      x,
+      this.#current.receive(stream),
+      (received) => received.body instanceof Uint8Array ? undefined : received,
+    );
     return this.#execution(script, body);
   }
 }

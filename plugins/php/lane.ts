@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { resolve } from "node:path";
 import type { Gates } from "../../core/contracts/gates.ts";
 import type { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import type { Site } from "../../core/contracts/site.ts";
@@ -15,7 +16,7 @@ import { diskFs, folderIdentity } from "./disk_fs.ts";
 import type { Engine } from "./engine.ts";
 import { FpmPool } from "./fpm_pool.ts";
 import type { PhpCounts } from "./metrics.ts";
-import { oneAtATime } from "./one_at_a_time.ts";
+import { oneAtATime } from "../../core/one_at_a_time.ts";
 import { closedTo, realFolder } from "./readable.ts";
 import { makeResolver, type Resolver, type Script } from "./resolve.ts";
 import { rememberResolutions } from "./resolve_cache.ts";
@@ -121,7 +122,7 @@ export class PhpLane {
 /** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */
 function workerScript({ front_controller, root }: PoolSettings, { publicRoot, baseDir }: Site): Script {
   const name = front_controller === false ? "/index.php" : front_controller;
-  const folder = publicRoot ?? root ?? baseDir;
+  const folder = publicRoot ?? resolve(baseDir, root ?? ".");
   const documentRoot = realFolder(folder) ?? folder;
   return {
     kind: "script",

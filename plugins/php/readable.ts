@@ -8,7 +8,7 @@ export interface Reader {
 }
 
 /**
- * The first folder on the way to `path` (or `path` itself) that the user may not pass; undefined when all is open. PHP
+ * The first folder on the way to `path` (or `path` itself) that the user may not pass, or not read where it is a file; undefined when all is open. PHP
  * would say of every script below that there is no such file.
  */
 export function closedTo(
@@ -23,9 +23,10 @@ export function closedTo(
   }
   return folders.find((folder) => {
     const { mode, uid, gid } = stat(folder);
-    // Search permission, of the first class that fits (POSIX, file access permissions).
-    const bit = uid === reader.uid ? 0o100 : gid === reader.gid ? 0o010 : 0o001;
-    return (mode & bit) === 0;
+    // Search permission for a folder, read permission for a file; of the first class that fits (POSIX, file access permissions).
+    const bit = folder === path && (mode & 0o170000) === 0o100000 ? 0o4 : 0o1;
+    const place = uid === reader.uid ? 6 : gid === reader.gid ? 3 : 0;
+    return (mode & bit << place) === 0;
   });
 }
 

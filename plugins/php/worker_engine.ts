@@ -4,11 +4,14 @@ import type { Exchange } from "../../core/exchange.ts";
 import { answer } from "../../core/http/answers.ts";
 import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
 import type { PoolSettings } from "./config.ts";
+import { Bodies } from "./bodies.ts";
 import type { Engine, PoolFigures, ProcessRow } from "./engine.ts";
 import { type Disposable, PhpExecutor } from "./executor.ts";
 import { receiveRequest } from "./forms/receive.ts";
+import { KeptBody } from "./kept_body.ts";
 import type { PhpCounts } from "./metrics.ts";
 import type { Script } from "./resolve.ts";
+import type { RequestBody } from "./worker/body.ts";
 import type { WorkerRequest } from "./worker/handle.ts";
 import { inspectProcess } from "./worker/inspect.ts";
 import { WorkerPool } from "./worker/pool.ts";
@@ -44,19 +47,22 @@ export class WorkerEngine implements Engine {
   readonly #launcher: Launcher;
   readonly #pool: WorkerPool;
   readonly #executor: PhpExecutor<WorkerRequest>;
-  readonly #bodies = new Map<Exchange, Disposable>();
+  readonly #bodies = new Bodies();
   readonly #limits: Partial<FormLimits>;
-  #generation: Generation;
+  /** Those that workers may be there of, and those that still end. */
+  readonly #generations = new Set<Generation>();
+  readonly #retiring = new Set<Promise<void>>();
 
   private constructor(options: WorkerEngineOptions, launcher: Launcher) {
     const { settings, count, log, lane } = options;
     this.#options = options;
     this.#launcher = launcher;
     this.#limits = formLimits(settings.ini);
-    this.#generation = launcher.begin();
+    const first = launcher.begin();
+    this.#generations.add(first);
     const forks = settings.isolation === "fork";
     this.#pool = new WorkerPool({
-      launch: this.#generation.launch,
+      launch: first.launch,
       size: options.workers,
       bootTimeout: settings.boot_timeout,
       maxMemory: settings.max_memory,
@@ -95,9 +101,15 @@ export class WorkerEngine implements Engine {
   }
 
   static async start(options: WorkerEngineOptions): Promise<WorkerEngine> {
-    const engine = new WorkerEngine(options, await makeLauncher(options));
-    engine.#pool.start();
-    return engine;
+    const launcher = await makeLauncher(options);
+    try {
+      const engine = new WorkerEngine(options, launcher);
+      engine.#pool.start();
+      return engine;
+    } catch (error) {
+      launcher.close();
+      throw error;
+    }
   }
 
   get figures(): PoolFigures {
@@ -116,9 +128,7 @@ export class WorkerEngine implements Engine {
   }
 
   finish(x: Exchange): void {
-    if (this.#bodies.size === 0) return;
-    this.#bodies.get(x)?.dispose();
-    this.#bodies.delete(x);
+    this.#bodies.finish(x);
   }
 
   problem(): string | undefined {
@@ -139,14 +149,12 @@ export class WorkerEngine implements Engine {
 
   async reload(): Promise<void> {
     const next = this.#launcher.begin();
+    this.#generations.add(next);
     try {
       await this.#pool.reload(next.launch);
-    } catch (error) {
-      void next.retire();
-      throw error;
+    } finally {
+      this.#retireUnused();
     }
-    void this.#generation.retire();
-    this.#generation = next;
   }
 
   /** What still runs when the server has drained gets a little time to end by itself. */
@@ -154,32 +162,57 @@ export class WorkerEngine implements Engine {
     const hurry = setTimeout(() => void this.#pool.close(false), closeMs);
     await this.#pool.close(true);
     clearTimeout(hurry);
-    await this.#generation.retire();
+    for (const generation of this.#generations) this.#retire(generation);
+    let late: ReturnType<typeof setTimeout> | undefined;
+    // What hangs in the kernel ends when the kernel lets it.
+    await Promise.race([Promise.all(this.#retiring), new Promise((done) => late = setTimeout(done, closeMs))]);
+    clearTimeout(late);
     this.#executor.close();
     this.#launcher.close();
   }
 
-  #execution(script: Script, received: Awaited<ReturnType<typeof receiveRequest>> | undefined): Execution {
+  /** A reload that stopped half-way has left workers of both: what counts is what the pool uses. */
+  #retireUnused(): void {
+    for (const generation of this.#generations) if (!this.#pool.uses(generation.launch)) this.#retire(generation);
+  }
+
+  #retire(generation: Generation): void {
+    this.#generations.delete(generation);
+    const over: Promise<void> = generation.retire()
+      .catch((error) => this.#options.log("error", "PHP workers did not end well", { error }))
+      .then(() => void this.#retiring.delete(over));
+    this.#retiring.add(over);
+  }
+
+  #execution(script: Script, received: Received | undefined): Execution {
+    const { body, kept } = received ?? {};
     return {
       lane: this.#options.lane,
-      run: (x) => this.#executor.run(x, { x, script, body: received?.body }, received),
+      run: (x) => this.#executor.run(x, { x, script, body, kept }, kept),
     };
   }
 
   /** Takes the whole body before anything waits: a slow client holds neither a place in the line nor a worker. */
   async #receive(x: Exchange, stream: ReadableStream<Uint8Array>, script: Script): Promise<Execution> {
     const { folder, user, protocol } = this.#launcher;
-    const received = await receiveRequest(stream, x.headers, {
+    const receiving = receiveRequest(stream, x.headers, {
       memory: bodyInMemory,
       dir: folder.bodies,
       owner: user,
       forms: protocol === "goridge" || x.method === "POST",
       limits: this.#limits,
+    }).then((received): Received => {
+      // Bytes in memory need no end.
+      const kept = received.body.kind === "bytes" ? undefined : new KeptBody(received);
+      return { body: received.body, kept, dispose: () => kept?.dispose() };
     });
-    // Bytes in memory need no end.
-    if (received.body.kind !== "bytes") this.#bodies.set(x, received);
-    return this.#execution(script, received);
+    return this.#execution(script, await this.#bodies.receive(x, receiving, ({ kept }) => kept));
   }
+}
+
+interface Received extends Disposable {
+  readonly body: RequestBody;
+  readonly kept: KeptBody | undefined;
 }
 
 /** How many wait at the gate. How long the first has waited is not told: any wait that lasts two looks counts. */

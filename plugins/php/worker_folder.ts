@@ -1,41 +1,51 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import process from "node:process";
 import { CoreError } from "../../core/error.ts";
+import type { Ini } from "./fpm_config.ts";
+import { iniFile } from "./ini_file.ts";
 import { phpFiles } from "./php_files.ts";
+import type { RunAs } from "./run_as.ts";
 
-/** The private folder of one pool of workers: what runs inside PHP, and the bodies of requests. */
+/** What one pool of workers has in its private folder: what runs inside PHP, settings, and the bodies of requests. */
 export interface WorkerFolder {
   /** Where bodies are kept while their requests run; the PHP user may move files out of it. */
   readonly bodies: string;
   /** The folder `php/` as workers find it. */
   readonly php: string;
-  remove(): void;
+  /** A folder for PHP_INI_SCAN_DIR. */
+  readonly ini: string;
 }
 
 /**
- * Makes it. As root, others can pass through it but not list it, for PHP runs as somebody else.
+ * Fills a private folder, which whoever made it removes. Modes are set whatever the umask is, for PHP runs as somebody else; its
+ * settings may hold secrets, and are for that user alone.
  *
- * @throws CoreError `PHP_START`
+ * @throws CoreError `PHP_START`, `PHP_CONFIG`
  */
-export function makeWorkerFolder(user: { readonly uid: number; readonly gid: number } | undefined): WorkerFolder {
-  const parent = tmpdir();
-  let path: string;
+export function fillWorkerFolder(path: string, settings: Ini, user: RunAs | undefined): WorkerFolder {
+  const text = iniFile(settings);
+  const theirs = (at: string, mode: number) => {
+    chmodSync(at, mode);
+    if (user !== undefined) chownSync(at, user.uid, user.gid);
+  };
+  const folder = { bodies: join(path, "bodies"), php: join(path, "php"), ini: join(path, "ini") };
   try {
-    path = mkdtempSync(join(parent, `fairlead-php-${process.pid}-`));
-    chmodSync(path, user === undefined ? 0o700 : 0o711);
-    const bodies = join(path, "bodies");
-    mkdirSync(bodies, { mode: 0o700 });
-    if (user !== undefined) chownSync(bodies, user.uid, user.gid);
-    const php = join(path, "php");
-    for (const [name, text] of Object.entries(phpFiles)) {
-      const file = join(php, name);
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, text);
+    for (const at of [folder.bodies, folder.ini]) {
+      mkdirSync(at);
+      theirs(at, 0o700);
     }
-    return { bodies, php, remove: () => rmSync(path, { recursive: true, force: true }) };
+    const file = join(folder.ini, "site.ini");
+    writeFileSync(file, text, { mode: 0o600 });
+    theirs(file, 0o400);
+    for (const [name, source] of Object.entries(phpFiles)) {
+      const at = join(folder.php, name);
+      mkdirSync(dirname(at), { recursive: true });
+      for (let up = dirname(at); up !== path; up = dirname(up)) chmodSync(up, 0o755);
+      writeFileSync(at, source);
+      chmodSync(at, 0o644);
+    }
+    return folder;
   } catch (cause) {
-    throw new CoreError("PHP_START", `Cannot make a private folder in ${parent}: ${String(cause)}`, { cause });
+    throw new CoreError("PHP_START", `Cannot write to the private folder ${path}: ${String(cause)}`, { cause });
   }
 }

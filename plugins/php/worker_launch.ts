@@ -4,21 +4,22 @@
  * @module
  */
 import { existsSync, realpathSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
 import type { PoolSettings } from "./config.ts";
 import { forkLaunch } from "./fork/launch.ts";
 import { goridgeLaunch } from "./goridge/launch.ts";
-import { cgiCommand, cliCommand, type Command } from "./native/command.ts";
+import { cgiCommand, cliCommand, type Command, fixedSettings } from "./native/command.ts";
 import { type Door, openDoor } from "./native/door.ts";
-import { findPhp } from "./native/find_php.ts";
+import { disabledByIni, findPhp } from "./native/find_php.ts";
 import { nativeLaunch } from "./native/launch.ts";
 import { phpFiles } from "./php_files.ts";
-import { groupId, isRoot, poolUser, userIds } from "./runtime_dir.ts";
+import { closedTo } from "./readable.ts";
+import { type RunAs, runAs } from "./run_as.ts";
 import type { Launch } from "./worker/handle.ts";
-import { makeWorkerFolder, type WorkerFolder } from "./worker_folder.ts";
+import { fillWorkerFolder, type WorkerFolder } from "./worker_folder.ts";
 import { detectProtocol, type WorkerProtocol } from "./worker_protocol.ts";
 
 export interface LauncherOptions {
@@ -42,16 +43,19 @@ export interface Generation {
 /** Starts workers of one pool. */
 export interface Launcher {
   readonly folder: WorkerFolder;
-  readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  readonly user: RunAs | undefined;
   readonly protocol: WorkerProtocol;
   /** Paths are resolved anew: behind a link there may be another release by now. */
   begin(): Generation;
   close(): void;
 }
 
-/** @throws CoreError `PHP_NOT_FOUND`, `PHP_SCRIPT`, `PHP_PROTOCOL_UNKNOWN`, `PHP_USER`, `PHP_START` */
+/**
+ * @throws CoreError `PHP_NOT_FOUND`, `PHP_UNUSABLE`, `PHP_SCRIPT`, `PHP_PROTOCOL_UNKNOWN`, `PHP_USER`, `PHP_CONFIG`, `PHP_START`;
+ * `CONFIG_PHP` for settings that do not go together
+ */
 export async function makeLauncher(options: LauncherOptions): Promise<Launcher> {
-  const { settings, baseDir } = options;
+  const { settings, baseDir, log } = options;
   const root = resolve(baseDir, settings.root ?? ".");
   const script = resolve(root, settings.script!);
   if (!existsSync(script)) throw new CoreError("PHP_SCRIPT", `Cannot start PHP workers: there is no script ${script}`);
@@ -63,63 +67,86 @@ export async function makeLauncher(options: LauncherOptions): Promise<Launcher> 
     );
   }
   const php = await findPhp(protocol === "frankenphp" ? "cgi" : "cli", settings.binary);
-  const user = runAs(settings);
-  const folder = makeWorkerFolder(user);
-  let door: Door | undefined;
+  const user = runAs(settings.user, settings.group);
+  const closed = user === undefined ? undefined : closedTo(user, real(script));
+  if (closed !== undefined) {
+    throw new CoreError(
+      "PHP_SCRIPT",
+      `Cannot start PHP workers: they run as ${user!.name}, who may not ${
+        closed === real(script) ? "read" : "enter"
+      } ${closed}; open it to that user, or set php.user`,
+    );
+  }
+  // Goridge workers need no door; but a folder with somebody at its door is one that nobody clears away.
+  const door = await openDoor({ software: options.software, user });
   try {
-    door = protocol === "goridge" ? undefined : await openDoor({ software: options.software, user });
+    const folder = fillWorkerFolder(dirname(door.path), settings.ini, user);
+    const scanned = settings.env["PHP_INI_SCAN_DIR"] ?? process.env["PHP_INI_SCAN_DIR"] ?? "";
+    const env = {
+      ...environment(settings, user),
+      FAIRLEAD_PHP: folder.php,
+      // An empty part stands for the folder that PHP was built with.
+      PHP_INI_SCAN_DIR: `${scanned}:${folder.ini}`,
+    };
+    const disabled = protocol === "frankenphp" ? [...disabledFunctions, ...await disabledByIni(php.path, env)] : [];
+    log("info", "PHP workers", {
+      script,
+      protocol,
+      isolation: settings.isolation,
+      php: php.path,
+      version: php.version,
+    });
+    return {
+      folder,
+      user,
+      protocol,
+      begin: () => generation({ ...options, php: php.path, protocol, user, folder, door, env, root, script, disabled }),
+      close: () => door.close(),
+    };
   } catch (error) {
-    folder.remove();
+    door.close();
     throw error;
   }
-  const env = { ...environment(settings), FAIRLEAD_PHP: folder.php };
-  options.log("info", "PHP workers", {
-    script,
-    protocol,
-    isolation: settings.isolation,
-    php: php.path,
-    version: php.version,
-  });
-  return {
-    folder,
-    user,
-    protocol,
-    begin: () => generation({ ...options, php: php.path, protocol, user, folder, door, env, root, script }),
-    close() {
-      door?.close();
-      folder.remove();
-    },
-  };
 }
 
 interface Parts extends LauncherOptions {
   readonly php: string;
   readonly protocol: WorkerProtocol;
-  readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  readonly user: RunAs | undefined;
   readonly folder: WorkerFolder;
-  readonly door: Door | undefined;
+  readonly door: Door;
   readonly env: Readonly<Record<string, string>>;
   readonly root: string;
   readonly script: string;
+  readonly disabled: readonly string[];
 }
 
 function generation(parts: Parts): Generation {
-  const { settings, php, protocol, user, folder, env, log } = parts;
+  const { settings, php, protocol, user, folder, door, env, log } = parts;
   const cwd = real(parts.root);
   const script = real(parts.script);
+  // On the command line, which everybody can read, stand only settings that must override all files.
+  const ini = Object.fromEntries(Object.entries(settings.ini).filter(([name]) => fixedSettings.has(name)));
   if (protocol === "goridge") {
-    const args = Object.entries(settings.ini).flatMap(([name, value]) => ["-d", `${name}=${plain(value)}`]);
+    const args = Object.entries(ini).flatMap(([name, value]) => ["-d", `${name}=${plain(value)}`]);
     return {
       launch: goridgeLaunch({ script, php, args, env, cwd, user, maxBody: parts.maxBody }),
       retire: () => Promise.resolve(),
     };
   }
-  const door = parts.door!;
   const command: Command = protocol === "native"
-    ? cliCommand(php, script, settings.ini)
-    : cgiCommand(php, join(folder.php, "runtime/frankenphp.php"), script, settings.ini, disabledFunctions);
+    ? cliCommand(php, script, ini)
+    : cgiCommand(php, join(folder.php, "runtime/frankenphp.php"), script, ini, parts.disabled);
   if (settings.isolation === "none") {
-    return { launch: nativeLaunch({ command, door, env, cwd, user }), retire: () => Promise.resolve() };
+    const launch = nativeLaunch({
+      command,
+      door,
+      env,
+      cwd,
+      user,
+      onLog: ({ level, message, context }, pid) => log(level, message, { pid, ...(context === "" ? {} : { context }) }),
+    });
+    return { launch, retire: () => Promise.resolve() };
   }
   const fork = forkLaunch({
     process: { argv: command.argv, env: { ...env, ...command.env }, cwd, user },
@@ -143,25 +170,17 @@ function real(path: string): string {
   }
 }
 
-/** Whose processes they are, when we are root. */
-function runAs({ user, group }: PoolSettings): { readonly uid: number; readonly gid: number } | undefined {
-  if (!isRoot()) return undefined;
-  const name = user ?? poolUser().user;
-  const ids = userIds(name);
-  if (ids === undefined) throw new CoreError("PHP_USER", `Cannot run PHP as ${name}: there is no such user`);
-  if (group === undefined) return ids;
-  const gid = groupId(group);
-  if (gid === undefined) throw new CoreError("PHP_USER", `Cannot run PHP in the group ${group}: there is none`);
-  return { ...ids, gid };
-}
-
 /** What programs need whoever starts them. */
-const always = /^(?:PATH|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LC_\w+|PHPRC|PHP_INI_SCAN_DIR)$/;
+const always = /^(?:PATH|TMPDIR|TZ|LANG|LC_\w+|PHPRC)$/;
+/** What belongs to whoever runs them. */
+const personal = /^(?:HOME|USER|LOGNAME)$/;
 
-function environment({ env, clear_env }: PoolSettings): Record<string, string> {
+function environment({ env, clear_env }: PoolSettings, user: RunAs | undefined): Record<string, string> {
   const ours: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
-    if (value !== undefined && !name.startsWith("FAIRLEAD_") && (!clear_env || always.test(name))) ours[name] = value;
+    if (value === undefined || name.startsWith("FAIRLEAD_")) continue;
+    if (!clear_env || always.test(name) || personal.test(name)) ours[name] = value;
   }
-  return { ...ours, ...env };
+  const theirs = user === undefined ? {} : { HOME: user.home, USER: user.name, LOGNAME: user.name };
+  return { ...ours, ...theirs, ...env };
 }

@@ -1,4 +1,4 @@
-import type { CoreError } from "../../../core/error.ts";
+import { CoreError } from "../../../core/error.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import type { Ended } from "./ended.ts";
@@ -78,7 +78,9 @@ export class Child {
   }
 
   send(request: WorkerRequest, sink: ReplySink): void {
-    if (this.#state !== "idle") throw new Error("a forked process answers one request");
+    if (this.#state !== "idle") {
+      throw new CoreError("PHP_WORKER_BUSY", "Expected one request for each forked worker", { status: 500 });
+    }
     // Bytes may come before it returns.
     this.#state = "running";
     try {

@@ -14,9 +14,10 @@ export interface Door {
   /**
    * Awaits the hello of one process. The connection is refused when `onHello` neither takes it as a parent's nor as a child's.
    *
+   * @param onRefuse told instead, once, when the process with this token speaks otherwise than it should
    * @returns ends the waiting: a hello with this token is refused from now on
    */
-  expect(token: string, onHello: (arrival: Arrival) => void): () => void;
+  expect(token: string, onHello: (arrival: Arrival) => void, onRefuse?: (error: CoreError) => void): () => void;
 }
 
 /** A process that has said its hello. */

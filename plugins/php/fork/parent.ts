@@ -55,7 +55,7 @@ export class ParentProcess implements Parent {
         return this.#broken("it connected as a worker, not as a parent: it does not know of FAIRLEAD_ISOLATION=fork");
       }
       events.onUp();
-    });
+    }, (error) => this.#broken(error.message));
     const gone = (exit: WorkerExit) => {
       this.#gone = true;
       clearTimeout(this.#late);

@@ -1,3 +1,4 @@
+import { CoreError } from "../../../core/error.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import type { Child } from "./child.ts";
@@ -39,7 +40,11 @@ export class ForkedWorker implements Worker {
 
   send(request: WorkerRequest, sink: ReplySink): void {
     if (this.#over) return;
-    if (this.#child === undefined) throw new Error("a worker that is not ready was sent a request");
+    if (this.#child === undefined) {
+      throw new CoreError("PHP_WORKER_BUSY", "Expected a worker that is ready; wait for onReady before each request", {
+        status: 500,
+      });
+    }
     this.#child.send(request, sink);
     // It ends after this request, so its successor is due now.
     this.#events.onStopAsked();

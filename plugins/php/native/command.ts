@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type Ini, quoteIni } from "../fpm_config.ts";
-import { CoreError } from "../../../core/error.ts";
+import type { Ini } from "../fpm_config.ts";
+import { iniSetting } from "../ini_file.ts";
 
 /** A program, its arguments, and what its environment must have. */
 export interface Command {
@@ -25,6 +25,13 @@ const workerIni: Ini = {
   // A buffer of PHP's own around a whole worker would keep all that it ever prints.
   "output_buffering": 0,
 };
+
+/** What a command sets whatever php.ini says: the site's settings of these names must be given to it. */
+export const fixedSettings: ReadonlySet<string> = new Set([
+  ...Object.keys(workerIni),
+  "display_errors",
+  "disable_functions",
+]);
 
 /** `php script`, for scripts that use the package `fairlead/worker`: all they print goes to the log. */
 export function cliCommand(php: string, script: string, ini: Ini = {}): Command {
@@ -66,13 +73,5 @@ export function cgiCommand(
 }
 
 function iniOptions(ini: Ini): string[] {
-  const options: string[] = [];
-  for (const [name, value] of Object.entries(ini)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) {
-      throw new CoreError("PHP_CONFIG", `Cannot configure PHP: "${name}": it is not the name of a PHP setting`);
-    }
-    const text = typeof value === "boolean" ? (value ? "1" : "0") : String(value);
-    options.push("-d", `${name}=${quoteIni(text, name)}`);
-  }
-  return options;
+  return Object.entries(ini).flatMap(([name, value]) => ["-d", iniSetting(name, value)]);
 }

@@ -16,6 +16,15 @@ export interface WorkerRequest {
   /** Names for `$_SERVER`: of the front controller, whatever the worker script is called. */
   readonly script: Script;
   readonly body: RequestBody | undefined;
+  /** What the body's files live by. */
+  readonly kept?: Kept | undefined;
+}
+
+/** Something that stays for as long as anybody holds it. */
+export interface Kept {
+  hold(): void;
+  /** Once for each `hold`. */
+  release(): void;
 }
 
 /** How a process ended. */

@@ -2,7 +2,10 @@ import type { WorkerRestart } from "./restarts.ts";
 
 /** When a worker that works well is replaced. */
 export interface LifeRules {
-  /** Requests a worker answers before it is replaced; 0 or absent: any number. */
+  /**
+   * Requests a worker answers before it is replaced; 0 or absent: any number. One that no other could stand in for goes on until its
+   * successor is up, unless this is 1.
+   */
   readonly maxRequests?: number;
   /**
    * Which part of `maxRequests` and `ttl` is left to chance: 0.1 when absent. A worker becomes due between two and one
@@ -36,7 +39,7 @@ export class Life {
   readonly #rules: LifeRules;
   /** From this request on it is due. */
   readonly #soft: number;
-  /** It never gets more requests than this. */
+  /** With so many requests it ends, successor or not, unless it is the last one that works. */
   readonly hard: number;
   readonly #ttl: number;
   #memoryAt = 0;

@@ -5,7 +5,7 @@ import type { Clock } from "../fastcgi/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Generation } from "./boots.ts";
 import { Guard } from "./guard.ts";
-import type { Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.ts";
+import type { Kept, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.ts";
 import { WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
 import type { MemberOwner, MemberState } from "./member_owner.ts";
@@ -52,7 +52,12 @@ export class Member implements WorkerEvents, LifeFacts {
   #running: Guard | undefined;
   #sent: WorkerRequest | undefined;
   #sentAt = 0;
+  /** Held while its script may read it: longer than the response takes. */
+  #kept: Kept | undefined;
+  /** When it is looked at. */
   #until = Infinity;
+  /** When what it does for nobody any more must have ended. */
+  #endBy = Infinity;
 
   constructor(generation: Generation, rules: MemberRules, owner: MemberOwner, clock: Clock) {
     this.generation = generation;
@@ -117,7 +122,9 @@ export class Member implements WorkerEvents, LifeFacts {
     this.state = "busy";
     this.#wait(this.#proofAt);
     if (this.life!.nearsEnd(this, now)) this.due ??= "max_requests";
-    if (this.requests + 1 >= this.life!.hard) this.final = true;
+    const { hard } = this.life!;
+    // One that works is worth more than the limit, while no other would; but who answers one request only shall do just that.
+    if (this.requests + 1 >= hard && (hard === 1 || this.#owner.canSpare(this))) this.final = true;
     return this.lease = new WorkerLease(this, this.#owner);
   }
 
@@ -129,12 +136,17 @@ export class Member implements WorkerEvents, LifeFacts {
   }
 
   send(request: WorkerRequest, sink: ReplySink): void {
-    if (!this.#ready) throw new Error("a worker has one request at a time");
+    if (!this.#ready) {
+      const text = "Expected a worker that is ready; wait for onReady before each request";
+      throw new CoreError("PHP_WORKER_BUSY", text, { status: 500 });
+    }
     const guard = new Guard(sink, () => this.#stopReading());
     this.#ready = false;
     this.#cancelled = false;
     this.#running = guard;
     this.#sent = request;
+    this.#kept = request.kept;
+    this.#kept?.hold();
     this.requests++;
     this.#sentAt = this.#clock.now();
     this.#watch(this.#sentAt);
@@ -146,6 +158,7 @@ export class Member implements WorkerEvents, LifeFacts {
       if (error !== cause) return this.end("killed", error);
       this.#ready = true;
       this.#running = undefined;
+      this.#letGo();
       this.requests--;
       guard.onFail(error, "unsent");
     }
@@ -170,7 +183,7 @@ export class Member implements WorkerEvents, LifeFacts {
     // It works on behind the response (`fastcgi_finish_request`): its time is that of the request.
     if (this.#running!.heard) this.#prove();
     this.#readOn();
-    this.#wait(this.#sent!.x.deadline);
+    this.#workOn(this.#sent!.x.deadline);
   }
 
   /** Its lease is over, and nobody waits for the response. */
@@ -179,7 +192,7 @@ export class Member implements WorkerEvents, LifeFacts {
     const { begun = 1000, silent = Infinity } = this.#rules.cancelGrace ?? {};
     const running = this.#running!;
     const grace = running.over ? Infinity : running.heard ? begun : silent;
-    this.#wait(Math.min(this.#sent!.x.deadline, this.#clock.now() + grace));
+    this.#workOn(Math.min(this.#sent!.x.deadline, this.#clock.now() + grace));
     if (!running.over) {
       this.#cancelled = true;
       running.cut();
@@ -225,7 +238,7 @@ export class Member implements WorkerEvents, LifeFacts {
       this.#wait(this.due === undefined ? this.life!.dueAt(this) : Infinity);
       this.#owner.onChange();
     } else if (this.state === "busy") {
-      if (this.lease === undefined) this.end(this.#cancelled ? "killed" : "timeout");
+      if (this.lease === undefined && now >= this.#endBy) this.end(this.#cancelled ? "killed" : "timeout");
       else this.#inspect(now);
     } else if (this.state === "stopping") {
       this.end(this.reason);
@@ -267,8 +280,10 @@ export class Member implements WorkerEvents, LifeFacts {
     if (this.state !== "busy" || this.#ready) return;
     if (this.#running?.over === false) return this.end("died", readyTooSoon());
     this.#running = undefined;
+    this.#letGo();
     this.#ready = true;
     this.#leaving = false;
+    this.#endBy = Infinity;
     this.#prove();
     if (this.lease === undefined) this.#owner.onFreed(this);
   }
@@ -319,7 +334,19 @@ export class Member implements WorkerEvents, LifeFacts {
 
   #watch(now: number): void {
     const { inspect, inspectEvery = 250 } = this.#rules;
-    this.#wait(Math.min(this.#proofAt, inspect === undefined ? Infinity : now + inspectEvery));
+    this.#wait(Math.min(this.#proofAt, this.#endBy, inspect === undefined ? Infinity : now + inspectEvery));
+  }
+
+  /** It goes on behind its lease. */
+  #workOn(until: number): void {
+    this.#endBy = until;
+    this.#watch(this.#clock.now());
+  }
+
+  #letGo(): void {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    kept?.release();
   }
 
   #wait(until: number): void {
@@ -331,6 +358,7 @@ export class Member implements WorkerEvents, LifeFacts {
     this.state = state;
     this.lease = undefined;
     this.#until = Infinity;
+    this.#letGo();
     if (this.#left) return;
     this.#left = true;
     this.reason = reason;

@@ -19,6 +19,8 @@ export interface MemberOwner extends LeaseOwner {
   onLeft(member: Member, reason: WorkerRestart | undefined): void;
   /** Something changed that the pool may have to act on. */
   onChange(): void;
+  /** Whether the pool can do without it although its successor is not ready. */
+  canSpare(member: Member): boolean;
   /** Its script works. */
   onProof(member: Member): void;
   onGone(member: Member, exit: WorkerExit | undefined): void;

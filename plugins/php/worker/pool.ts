@@ -166,6 +166,14 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     return this.#renewal.generation.boots.failures;
   }
 
+  /** Whether workers of this launch take requests, or are to be booted. */
+  uses(launch: Launch): boolean {
+    return this.#renewal.wants(launch) ||
+      this.#staff.count((member) =>
+          member.generation.launch === launch && (member.usable || member.state === "booting")
+        ) > 0;
+  }
+
   /** The processes of this moment. Looks at each in /proc: not for hot paths. */
   rows(): readonly WorkerRow[] {
     const now = this.#clock.now();
@@ -190,6 +198,9 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
       onFreed: (member) => this.#freed(member),
       onLeft: (member, reason) => this.#left(member, reason),
       onChange: () => this.#act(),
+      canSpare: (member) =>
+        this.#staff.surplus > 0 ||
+        (this.#renewal.generation.boots.failures === 0 && this.#staff.count((one) => one !== member && one.usable) > 0),
       onProof: (member) => {
         if (member.generation.boots.failures === 0) return;
         member.generation.boots.proved();

@@ -41,7 +41,7 @@ const lastWordsMs = 500;
 export async function startProcess(options: ProcessOptions): Promise<StartedProcess> {
   const { user, pipes = false } = options;
   const tied = await tiedToUs();
-  const as = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
+  const as = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups"];
   // One tool ties it to us and changes the user; without the tool, the runtime changes the user.
   const [program = "", ...args] = tied.length > 0 ? [...tied, ...as, ...options.argv] : options.argv;
   const child: ChildProcess = spawn(program, args, {

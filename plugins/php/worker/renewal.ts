@@ -43,6 +43,11 @@ export class Renewal {
     return roll.done;
   }
 
+  /** Whether workers of this launch are to be booted. */
+  wants(launch: Launch): boolean {
+    return [this.#generation, this.#roll?.generation, this.#next?.generation].some((one) => one?.launch === launch);
+  }
+
   close(error: CoreError): void {
     this.#roll?.reject(error);
     this.#next?.reject(error);

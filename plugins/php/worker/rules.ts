@@ -33,4 +33,4 @@ export const proofMs = 1000;
 /** A worker that was idle for so long is looked at before it is lent: it may have been stopped. */
 export const staleMs = 1000;
 /** A worker that ends so soon (ms) after it was sent a request may have ended before it had read it. */
-export const raceMs = 1000;
+export const raceMs = 100;

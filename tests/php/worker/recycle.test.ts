@@ -36,12 +36,26 @@ test("max_requests: the successor is up first, no two at once, and no worker get
   for (const worker of world.all.slice(4)) if (worker.gone) expect(worker.sends >= 40).toBe(true);
 });
 
-test("a worker at its cap waits for no successor", () => {
-  const world = worldOf({ size: 1, maxRequests: 10 });
-  for (let n = 0; n < 10; n++) world.serve();
-  expect([world.all[0]!.stops, world.pool.checkout(), world.booting.length]).toEqual([1, undefined, 1]);
+test("a worker at its cap waits for no successor while others work", () => {
+  const world = worldOf({ size: 2, maxRequests: 10 });
+  const served = Array.from({ length: 19 }, () => world.serve());
+  const ended = world.all.filter((worker) => worker.stops > 0);
+  expect(ended.length).toBe(1);
+  // The one that is left goes on past its cap, until the other's successor is up.
+  for (let n = 0; n < 5; n++) served.push(world.serve());
+  expect(new Set(served.slice(-5)).size).toBe(1);
   world.bringUp();
-  expect(world.serve()).toBe(2);
+  expect(world.all.filter((worker) => worker.stops === 0 && !worker.gone).length).toBeGreaterThan(0);
+});
+
+test("no worker ends for its cap while none boots: one that works is worth more", () => {
+  const world = worldOf({ size: 2, maxRequests: 5 });
+  for (let n = 0; n < 60; n++) {
+    for (const worker of world.booting) worker.exit(255);
+    world.clock.advance(1000);
+    world.serve();
+  }
+  expect([world.pool.alive > 0, world.pool.bootFailures > 0]).toEqual([true, true]);
 });
 
 test("a request for each worker: the next is ready before it is needed", () => {

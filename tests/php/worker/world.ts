@@ -55,6 +55,12 @@ export class FakeWorker implements Worker {
     this.sink = sink;
     this.answered = false;
     this.sends++;
+    if (
+      this.sends > this.world.cap &&
+      (this.world.cap === 1 || this.world.others(this) > 0 && this.world.pool.bootFailures === 0)
+    ) {
+      this.world.complaints.push("a request beyond the cap, with others there to take it");
+    }
   }
   pause(): void {
     this.paused = true;
@@ -155,6 +161,8 @@ export class Heard implements ReplySink {
 }
 
 export class World {
+  /** Requests a worker may be sent while others can take them. */
+  cap: number = Infinity;
   readonly clock: VirtualClock = new VirtualClock();
   /** Processes that exist. */
   readonly workers: Set<FakeWorker> = new Set();
@@ -168,6 +176,13 @@ export class World {
   /** Happens to each new worker. */
   onLaunch: ((worker: FakeWorker) => void) | undefined;
   #requests = 0;
+
+  /** Workers that can be lent, without this one. */
+  others(than: FakeWorker): number {
+    return [...this.workers].filter((one) =>
+      one !== than && one.booted && !one.gone && !one.killed && one.stops === 0 && one.sends < this.cap
+    ).length;
+  }
 
   constructor(options: Partial<WorkerPoolOptions> & { readonly size: number }) {
     this.pool = new WorkerPool({

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { oneAtATime } from "../../plugins/php/one_at_a_time.ts";
+import { oneAtATime } from "../../core/one_at_a_time.ts";
 
 test("a task never runs twice at once, and who asks meanwhile shares the run after it", async () => {
   const ends: PromiseWithResolvers<number>[] = [];
