@@ -13,7 +13,7 @@ final class Superglobals
 {
     /** What started php-cgi as a CGI program, and us; the environment without it is the application's. */
     private const OURS = [
-        'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'QUERY_STRING', 'REDIRECT_STATUS', 'REQUEST_METHOD',
+        'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'PHP_INI_SCAN_DIR', 'QUERY_STRING', 'REDIRECT_STATUS', 'REQUEST_METHOD',
         'SCRIPT_FILENAME', 'SCRIPT_NAME', 'SERVER_SOFTWARE',
     ];
 

@@ -4,7 +4,20 @@
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -207,11 +220,36 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       expect(before.filter((pid) => !alive(pid)).length).toBe(1);
     });
 
+    test("may read a body behind the response, as long as they work", async () => {
+      const marks = join(dir, "marks");
+      writeFileSync(marks, "");
+      chmodSync(marks, 0o666);
+      const body = "x".repeat(300_000);
+      const init = { method: "POST", body, headers: { "content-type": "text/plain" } };
+      expect(await text(server, "/after", init)).toBe("done");
+      await waitFor(() => readFileSync(marks, "utf8") === "300000", { what: "the script to have read its body" });
+    });
+
+    test("may exit in a shutdown function: the page is whole", async () => {
+      const answer = await fetch(`${server.url}/shutdown`);
+      expect([answer.status, await answer.text()]).toEqual([200, "page"]);
+    });
+
+    test("may fork: the child says nothing in its parent's name", async () => {
+      for (let i = 0; i < 4; i++) expect(await text(server, "/fork")).toBe("parent");
+      const posts = Array.from({ length: 6 }, () => text(server, "/sleep?60", { method: "POST", body: "" }));
+      expect(await Promise.all(posts)).toEqual(posts.map(() => "slept"));
+    });
+
+    test("have the home of their own user", async () => {
+      const [home, own] = (await text(server, "/home")).split(" ");
+      expect(home).toBe(own!);
+    });
+
     test("whose client leaves while they wait are never run", async () => {
       const marks = join(dir, "marks");
       writeFileSync(marks, "");
       // Whoever PHP runs as must be able to write to it.
-      const { chmodSync } = await import("node:fs");
       chmodSync(marks, 0o666);
       const busy = [text(server, "/sleep?400"), text(server, "/sleep?400")];
       await waitFor(async () => total(await server.metrics(), "fairlead_php_busy") === 2, { what: "two busy workers" });
@@ -273,6 +311,41 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     rmSync(dir, { recursive: true, force: true });
   });
 
+  test(`workers on ${host}: code that is broken on disk takes no worker away, and a refused reload says so`, async () => {
+    const dir = site();
+    await using server = await start(host, { script: "worker.php", max_requests: 5 }, dir);
+    await text(server, "/who");
+    writeFileSync(join(dir, "worker.php"), "<?php throw new Exception('half a deploy'); // frankenphp_handle_request(");
+    const answer = await fetch(`${server.adminUrl}/-/reload`, { method: "POST" });
+    expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("half a deploy")]);
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async () => (await fetch(`${server.url}/who`)).status),
+    );
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    cpSync(fixture("worker.php"), join(dir, "worker.php"));
+    expect((await fetch(`${server.adminUrl}/-/reload`, { method: "POST" })).status).toBe(200);
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  test(`workers on ${host}: nothing of a server stays that was killed`, async () => {
+    const dir = site();
+    const temp = join(dir, "temp");
+    mkdirSync(temp);
+    chmodSync(temp, 0o755);
+    const config = { log: { access: "off" }, php: { script: "worker.php", ini: { user_agent: "a secret" } } };
+    const old = await startServer({ host, dir, config, env: { TMPDIR: temp } });
+    const [folder] = readdirSync(temp);
+    const commands = (await pids(old)).map((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1"));
+    expect(commands.filter((command) => command.includes("a secret"))).toEqual([]);
+    await old.stop("SIGKILL");
+    // As if a minute had passed.
+    utimesSync(join(temp, folder!), new Date(Date.now() - 120_000), new Date(Date.now() - 120_000));
+    await using _next = await startServer({ host, dir, config, env: { TMPDIR: temp } });
+    await waitFor(() => !existsSync(join(temp, folder!)), { what: "the folder to be cleared away" });
+    expect(readdirSync(temp).length).toBe(1);
+    rmSync(dir, { recursive: true, force: true });
+  });
+
   test(`workers on ${host}: a deploy that flips a link is followed by a reload`, async () => {
     const dir = site();
     for (const release of ["one", "two"]) {
@@ -318,12 +391,15 @@ test("a pool that makes no sense is an error before anything listens", async () 
     [{ engine: "worker" }, /expected a script too/],
     [{ engine: "fpm", script: "worker.php" }, /php\.script: it is for engine/],
     [{ script: "nowhere.php" }, /no script/],
+    ...(process.getuid?.() === 0 ? [[{ script: "closed.php" }, /who may not read .*closed\.php/] as const] : []),
     [{ script: "public/index.php" }, /Cannot tell what protocol/],
     [{ script: "worker.php", isolation: "thread" }, /php\.isolation/],
     [{ pools: { x: { script: "worker.php" } } }, /match/],
   ];
   for (const [php, message] of cases) {
-    const exit = await runToExit({ host, dir: site(), config: { php: php! } });
+    const dir = site();
+    writeFileSync(join(dir, "closed.php"), "<?php frankenphp_handle_request(null);", { mode: 0o600 });
+    const exit = await runToExit({ host, dir, config: { php: php! } });
     expect([exit.code === 0, exit.output]).toEqual([false, expect.stringMatching(message)]);
   }
 });
