@@ -3,12 +3,10 @@
  *
  * @module
  */
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { CoreError } from "../../core/error.ts";
+import { type FolderKind, makePrivateFolder, removeStaleFolders } from "./private_folder.ts";
 
 export interface RuntimeDir {
   readonly path: string;
@@ -20,88 +18,31 @@ export interface RuntimeDir {
   remove(): void;
 }
 
-/**
- * Makes the folder. As root it can be passed through but not listed by others (0711), for the pool's user must reach
- * the greeting; the sockets in it stay the owner's alone (0600).
- *
- * @throws `PHP_START` when the folder cannot be made, or is so deep that a socket's path would not fit.
- */
-export function makeRuntimeDir(asRoot: boolean, parent: string = tmpdir()): RuntimeDir {
-  let path: string;
-  try {
-    path = mkdtempSync(join(parent, `fairlead-fpm-${process.pid}-`));
-  } catch (cause) {
-    throw new CoreError("PHP_START", `Cannot make a private folder in ${parent}: ${String(cause)}`, { cause });
-  }
+const kind: FolderKind = { prefix: "fairlead-fpm", socket: "fpm.sock", longest: "status.sock" };
+
+/** Makes the folder. The sockets in it stay the owner's alone (0600). @throws as {@linkcode makePrivateFolder} */
+export function makeRuntimeDir(asRoot: boolean, parent?: string): RuntimeDir {
+  const { path, remove } = makePrivateFolder(kind, asRoot, parent);
   const dir: RuntimeDir = {
     path,
     config: join(path, "fpm.conf"),
-    socket: join(path, "fpm.sock"),
-    statusSocket: join(path, "status.sock"),
+    socket: join(path, kind.socket),
+    statusSocket: join(path, kind.longest),
     greeting: join(path, "greeting.php"),
-    remove: () => rmSync(path, { recursive: true, force: true }),
+    remove,
   };
   try {
-    // sun_path holds 108 bytes with its NUL on Linux, 104 elsewhere.
-    if (new TextEncoder().encode(dir.statusSocket).length > 103) {
-      throw new CoreError(
-        "PHP_START",
-        `Cannot put sockets in ${path}: the path is too long; set TMPDIR to a shorter one`,
-      );
-    }
-    chmodSync(path, asRoot ? 0o711 : 0o700);
     writeFileSync(dir.greeting, "<?php echo getmypid();\n");
     chmodSync(dir.greeting, asRoot ? 0o644 : 0o600);
   } catch (error) {
-    dir.remove();
+    remove();
     throw error;
   }
   return dir;
 }
 
-/**
- * Removes the folders of servers that were killed: ours by owner, named for a process that is gone, older than a minute,
- * and with nobody on their socket (a server in another container may share the parent). Never rejects.
- */
-export async function removeStaleDirs(parent: string = tmpdir(), now: number = Date.now()): Promise<void> {
-  let names: readonly string[] = [];
-  try {
-    names = readdirSync(parent);
-  } catch {
-    return;
-  }
-  for (const name of names) {
-    const pid = Number(/^fairlead-fpm-(\d+)-\w+$/.exec(name)?.[1] ?? NaN);
-    const path = join(parent, name);
-    try {
-      if (!(pid > 0) || running(pid)) continue;
-      const stat = lstatSync(path);
-      if (!stat.isDirectory() || stat.uid !== process.getuid?.() || now - stat.mtimeMs < 60_000) continue;
-      if (!await answers(join(path, "fpm.sock"))) rmSync(path, { recursive: true, force: true });
-    } catch {
-      continue;
-    }
-  }
-}
-
-function running(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as { code?: string }).code !== "ESRCH";
-  }
-}
-
-function answers(socketPath: string): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = connect(socketPath);
-    socket.once("connect", () => {
-      socket.destroy();
-      done(true);
-    });
-    socket.once("error", () => done(false));
-  });
-}
+/** As {@linkcode removeStaleFolders}. */
+export const removeStaleDirs = (parent?: string, now?: number): Promise<void> => removeStaleFolders(kind, parent, now);
 
 /** The user and group a pool runs as when the server is root: www-data where it exists, else nobody. */
 export function poolUser(passwd: string = textOf("/etc/passwd"), group: string = textOf("/etc/group")): {

@@ -6,11 +6,12 @@
  */
 import { chmodSync, chownSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import type { Arrival } from "./arrival.ts";
-import { makeSocketFolder, removeStaleFolders } from "./folder.ts";
+import { type FolderKind, makePrivateFolder, removeStaleFolders } from "../private_folder.ts";
 import { Hall } from "./hall.ts";
 import { requestEncoder } from "./request.ts";
 
@@ -40,31 +41,34 @@ export interface Door {
   close(): void;
 }
 
+const kind: FolderKind = { prefix: "fairlead-workers", socket: "w.sock", longest: "w.sock" };
+
 /** Opens a door. @throws CoreError `PHP_START` */
 export async function openDoor(options: DoorOptions): Promise<Door> {
   const { user, clock = systemClock, helloMs = 5000 } = options;
   const asRoot = process.getuid?.() === 0 && user !== undefined;
-  void removeStaleFolders(options.tempDir);
-  const folder = makeSocketFolder(asRoot, options.tempDir);
+  void removeStaleFolders(kind, options.tempDir);
+  const folder = makePrivateFolder(kind, asRoot, options.tempDir);
+  const path = join(folder.path, kind.socket);
   const hall = new Hall(requestEncoder(options.software), clock, helloMs);
   const server = createServer((socket) => hall.enter(socket));
   try {
     await new Promise<void>((done, fail) => {
       server.once("error", fail);
-      server.listen(folder.socket, done);
+      server.listen(path, done);
     });
     // Connecting needs the right to write.
-    chmodSync(folder.socket, 0o600);
-    if (asRoot) chownSync(folder.socket, user.uid, user.gid);
+    chmodSync(path, 0o600);
+    if (asRoot) chownSync(path, user.uid, user.gid);
   } catch (cause) {
     server.close();
     folder.remove();
-    throw new CoreError("PHP_START", `Cannot listen for PHP workers on ${folder.socket}: ${String(cause)}`, { cause });
+    throw new CoreError("PHP_START", `Cannot listen for PHP workers on ${path}: ${String(cause)}`, { cause });
   }
   // Later failures (no descriptor left for a connection) concern that connection.
   server.on("error", () => {});
   return {
-    path: folder.socket,
+    path,
     expect: (token, onHello, onRefuse) => hall.expect(token, { onHello, onRefuse }),
     close() {
       server.close();

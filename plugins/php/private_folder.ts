@@ -1,5 +1,5 @@
 /**
- * The private folder of the socket that workers connect to.
+ * Private folders in the system's folder for temporary files: of php-fpm, and of workers.
  *
  * @module
  */
@@ -8,37 +8,41 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { CoreError } from "../../../core/error.ts";
+import { CoreError } from "../../core/error.ts";
 
-export interface SocketFolder {
+export interface PrivateFolder {
   readonly path: string;
-  /** Path of the socket to make in it. */
-  readonly socket: string;
   remove(): void;
 }
 
-const socketName = "w.sock";
+export interface FolderKind {
+  /** What its name begins with; our pid follows. */
+  readonly prefix: string;
+  /** The socket in it that says whether somebody still uses it. */
+  readonly socket: string;
+  /** The longest name of a socket in it. */
+  readonly longest: string;
+}
 
 /**
- * Makes the folder. As root it can be passed through by others but not listed (0711), for the PHP user must reach the
- * socket.
+ * Makes the folder. As root it can be passed through by others but not listed (0711), for PHP runs as somebody else.
  *
  * @throws `PHP_START` when it cannot be made, or is so deep that a socket's path would not fit.
  */
-export function makeSocketFolder(asRoot: boolean, parent: string = tmpdir()): SocketFolder {
+export function makePrivateFolder(kind: FolderKind, asRoot: boolean, parent: string = tmpdir()): PrivateFolder {
   let path: string;
   try {
-    path = mkdtempSync(join(parent, `fairlead-workers-${process.pid}-`));
+    path = mkdtempSync(join(parent, `${kind.prefix}-${process.pid}-`));
   } catch (cause) {
     throw new CoreError("PHP_START", `Cannot make a private folder in ${parent}: ${String(cause)}`, { cause });
   }
-  const folder = { path, socket: join(path, socketName), remove: () => rmSync(path, { recursive: true, force: true }) };
+  const folder = { path, remove: () => rmSync(path, { recursive: true, force: true }) };
   try {
     // sun_path holds 108 bytes with its NUL on Linux, 104 elsewhere.
-    if (new TextEncoder().encode(folder.socket).length > 103) {
+    if (new TextEncoder().encode(join(path, kind.longest)).length > 103) {
       throw new CoreError(
         "PHP_START",
-        `Cannot put a socket in ${path}: the path is too long; set TMPDIR to a shorter one`,
+        `Cannot put sockets in ${path}: the path is too long; set TMPDIR to a shorter one`,
       );
     }
     chmodSync(path, asRoot ? 0o711 : 0o700);
@@ -53,7 +57,11 @@ export function makeSocketFolder(asRoot: boolean, parent: string = tmpdir()): So
  * Removes the folders of servers that were killed: ours by owner, named for a process that is gone, older than a minute,
  * and with nobody on their socket (a server in another container may share the parent). Never rejects.
  */
-export async function removeStaleFolders(parent: string = tmpdir(), now: number = Date.now()): Promise<void> {
+export async function removeStaleFolders(
+  { prefix, socket }: FolderKind,
+  parent: string = tmpdir(),
+  now: number = Date.now(),
+): Promise<void> {
   let names: readonly string[] = [];
   try {
     names = readdirSync(parent);
@@ -61,13 +69,13 @@ export async function removeStaleFolders(parent: string = tmpdir(), now: number 
     return;
   }
   for (const name of names) {
-    const pid = Number(/^fairlead-workers-(\d+)-\w+$/.exec(name)?.[1] ?? NaN);
+    const pid = name.startsWith(`${prefix}-`) ? Number(/^(\d+)-\w+$/.exec(name.slice(prefix.length + 1))?.[1]) : NaN;
     const path = join(parent, name);
     try {
       if (!(pid > 0) || running(pid)) continue;
       const stat = lstatSync(path);
       if (!stat.isDirectory() || stat.uid !== process.getuid?.() || now - stat.mtimeMs < 60_000) continue;
-      if (!await answers(join(path, socketName))) rmSync(path, { recursive: true, force: true });
+      if (!await answers(join(path, socket))) rmSync(path, { recursive: true, force: true });
     } catch {
       continue;
     }
