@@ -1,9 +1,9 @@
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { CoreError } from "../../core/error.ts";
 import { joinBytes } from "../../core/http/bytes.ts";
 import type { BodyStream } from "./fastcgi/request.ts";
+import { once, onDisk } from "./on_disk.ts";
 
 /** A request body that has arrived whole. */
 export interface ReceivedBody {
@@ -87,23 +87,4 @@ async function create({ dir, open: make = (path) => open(path, "wx+", 0o600) }: 
   const file = await make(path);
   await unlink(path);
   return file;
-}
-
-/** What fails here is the server's trouble and not the client's: a full disk, a folder that is gone. */
-async function onDisk<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
-    throw new CoreError("BODY_UNSPOOLED", `Cannot keep the request body on disk: ${text}`, { status: 503, cause });
-  }
-}
-
-function once(task: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    task();
-  };
 }

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { CoreError } from "../../../core/error.ts";
 import type { RequestBody } from "../worker/body.ts";
 import { bodyType } from "./content_type.ts";
 import { Gathered } from "./gathered.ts";
@@ -13,6 +12,7 @@ import { MultipartParser } from "./multipart.ts";
 import { SpoolFile, type SpoolPlace } from "./spool_file.ts";
 import { Uploads } from "./uploads.ts";
 import { urlencodedParts } from "./urlencoded.ts";
+import { once, onDisk } from "../on_disk.ts";
 
 export interface ReceiveOptions extends SpoolPlace {
   /** A body that is no form stays in memory up to this size (bytes). */
@@ -92,9 +92,9 @@ class BytesTaker implements Taker {
   }
 
   push(chunk: Uint8Array): Promise<void> | undefined {
-    if (this.#file !== undefined) return unspooled(this.#file.write(chunk));
+    if (this.#file !== undefined) return onDisk(this.#file.write(chunk));
     this.#memory.add(chunk);
-    return this.#memory.length > this.#options.memory ? unspooled(this.#toFile()) : undefined;
+    return this.#memory.length > this.#options.memory ? onDisk(this.#toFile()) : undefined;
   }
 
   async #toFile(): Promise<void> {
@@ -104,7 +104,7 @@ class BytesTaker implements Taker {
 
   async end(): Promise<RequestBody> {
     if (this.#file === undefined) return { kind: "bytes", bytes: this.#memory.take() };
-    await unspooled(this.#file.close());
+    await onDisk(this.#file.close());
     return { kind: "file", path: this.#file.path, length: this.#file.length };
   }
 
@@ -167,23 +167,4 @@ class MultipartTaker implements Taker {
   remove(): Promise<void> {
     return this.#uploads.remove();
   }
-}
-
-/** What fails here is the server's trouble and not the client's: a full disk, a folder that is gone. */
-async function unspooled<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
-    throw new CoreError("BODY_UNSPOOLED", `Cannot keep the request body on disk: ${text}`, { status: 503, cause });
-  }
-}
-
-function once(task: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    task();
-  };
 }
