@@ -1,8 +1,8 @@
 // `npm test`: sets up, then checks, unit tests on both runtimes and end-to-end tests on Bun, Deno and the binary.
 // Arguments name parts to run alone: check, bun, deno, e2e (and any test path for bun, deno and e2e).
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { bun, deno, npmPackages, root, run, systemPackages, testNeeds } from "./setup.mjs";
 
 const parts = ["check", "bun", "deno", "e2e"];
@@ -11,6 +11,7 @@ const paths = process.argv.slice(2).filter((a) => !parts.includes(a));
 const runs = (part) => wanted.length === 0 || wanted.includes(part);
 
 const total = { passed: 0, failed: 0, skipped: 0 };
+/** What failed, as its runner names it: the last lines of a run may be all that is kept of it. */
 const failures = [];
 
 /** Runs a command with its output shown and kept. */
@@ -33,13 +34,14 @@ function capture(command, args, env = {}) {
 }
 
 /** Adds one runner's closing figures; a runner that failed without naming a test counts as one failure. */
-function count(name, code, { passed = 0, failed = 0, skipped = 0 }) {
+function count(name, code, { passed = 0, failed = 0, skipped = 0 }, named = []) {
   const broken = code !== 0 && failed === 0 ? 1 : 0;
   const empty = code === 0 && passed === 0 ? 1 : 0;
   total.passed += passed;
   total.failed += failed + broken + empty;
   total.skipped += skipped;
-  if (failed + broken + empty > 0) failures.push(empty ? `${name} (ran no test)` : name);
+  if (failed + broken + empty === 0) return;
+  failures.push(empty ? `${name} (ran no test)` : name, ...[...new Set(named)].map((test) => `  ${test}`));
 }
 
 const number = (output, pattern) => Number(output.match(pattern)?.[1] ?? 0);
@@ -51,7 +53,7 @@ async function bunTests(name, args, env) {
     passed: number(output, /^\s*(\d+) pass$/m),
     failed: number(output, /^\s*(\d+) fail$/m),
     skipped: number(output, /^\s*(\d+) skip$/m),
-  });
+  }, output.match(/^\(fail\) .*$/gm) ?? []);
 }
 
 /** Deno reports a `describe` as one test with steps: the steps are the tests. */
@@ -65,7 +67,32 @@ async function denoTests(name, args) {
     passed: steps("passed") || figure("passed"),
     failed: steps("failed") || figure("failed"),
     skipped: figure("ignored"),
-  });
+  }, output.match(/^.* \.{3} .*FAILED .*$/gm) ?? []);
+}
+
+/**
+ * The test files below the folders, for Deno: it starts anew for every file it is given, which takes longer than most of
+ * ours run, so those without hooks of their own for the whole file are imported by one.
+ */
+function forDeno(folders, without) {
+  const hooks = /^(beforeAll|afterAll|beforeEach|afterEach)\(/m;
+  const files = folders.flatMap((folder) => testFiles(folder)).filter((file) =>
+    !without.some((start) => file.startsWith(start))
+  );
+  const alone = files.filter((file) => hooks.test(readFileSync(join(root, file), "utf8")));
+  const together = join("dist", "deno_tests.test.ts");
+  mkdirSync(join(root, "dist"), { recursive: true });
+  const imports = files.filter((file) => !alone.includes(file)).map((file) =>
+    `import ${JSON.stringify(`../${file}`)};\n`
+  );
+  writeFileSync(join(root, together), imports.join(""));
+  return [together, ...alone];
+}
+
+function testFiles(folder) {
+  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name))).sort();
 }
 
 npmPackages();
@@ -74,7 +101,7 @@ systemPackages(testNeeds);
 const units = ["core", "config", "admission", "static", "metrics", "php", "dbproxy"]
   .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
 /** Tests that start hundreds of PHP processes: `npm run test:php` runs them. */
-const long = paths.length === 0 ? ["tests/php/fork"] : [];
+const long = paths.length === 0 ? ["tests/php/fork/"] : [];
 const under = (folders) => paths.length === 0 ? folders : paths;
 
 if (runs("check")) {
@@ -83,13 +110,13 @@ if (runs("check")) {
   count("check", code, { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 });
 }
 if (runs("bun")) {
-  const left = long.map((path) => `--path-ignore-patterns=**/${path}/**`);
+  const left = long.map((path) => `--path-ignore-patterns=**/${path}**`);
   await bunTests("unit tests on Bun", [...left, ...under(units.map((path) => `./${path}`))]);
 }
 if (runs("deno")) {
   // What runs inside PHP is tested on one runtime; `npm run test:php` does on both.
-  const inside = paths.length === 0 ? ["tests/php/frankenphp", "tests/php/native", ...long] : [];
-  await denoTests("unit tests on Deno", [...inside.map((path) => `--ignore=${path}`), ...under(units)]);
+  const inside = ["tests/php/frankenphp/", "tests/php/native/worker.", "tests/php/native/psr.", ...long];
+  await denoTests("unit tests on Deno", paths.length === 0 ? forDeno(units, inside) : paths);
 }
 if (runs("e2e")) {
   console.log("\n== build");

@@ -15,13 +15,19 @@ export function authSwitch(plugin: string, nonce: Uint8Array): Uint8Array {
   return packet;
 }
 
-/** Reads an AuthSwitchRequest; the nonce comes without its NUL. */
+/** The length of a nonce of twenty bytes with the NUL that follows it. */
+const withNul = 21;
+
+/**
+ * Reads an AuthSwitchRequest. A nonce of twenty bytes comes without the NUL behind it; the 32 bytes of `client_ed25519` and
+ * `parsec` have none, and may end in a zero of their own (one in 256 does).
+ */
 export function readAuthSwitch(payload: Uint8Array): { readonly plugin: string; readonly nonce: Uint8Array } {
   const end = payload.indexOf(0, 1);
   if (end < 0) throw new CoreError("DB_PROTOCOL", "The server's request for another plugin has no end to its name");
   const plugin = new TextDecoder().decode(payload.subarray(1, end));
   const nonce = payload.slice(end + 1);
-  return { plugin, nonce: nonce.length > 0 && nonce.at(-1) === 0 ? nonce.subarray(0, -1) : nonce };
+  return { plugin, nonce: nonce.length === withNul && nonce.at(-1) === 0 ? nonce.subarray(0, -1) : nonce };
 }
 
 /** AuthMoreData. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { authSwitch, readAuthSwitch } from "../../../plugins/dbproxy/auth/auth_packets.ts";
 import { clientDialogue, type ClientDialogueOptions } from "../../../plugins/dbproxy/auth/client_dialogue.ts";
 import type { Secret, ServerDialogue } from "../../../plugins/dbproxy/auth/dialogue.ts";
 import { newNonce } from "../../../plugins/dbproxy/auth/nonce.ts";
@@ -54,6 +55,23 @@ function served(secret: Secret | undefined, options: {
 }
 
 const plugins = ["mysql_native_password", "caching_sha2_password", "sha256_password", "client_ed25519"] as const;
+
+describe("a request for another plugin", () => {
+  test("keeps a zero that is the nonce's own, and drops the NUL behind twenty bytes", () => {
+    const twenty = new Uint8Array(20).fill(7);
+    expect(readAuthSwitch(authSwitch("mysql_native_password", twenty))).toEqual({
+      plugin: "mysql_native_password",
+      nonce: twenty,
+    });
+    const ending = Uint8Array.from([...new Uint8Array(31).fill(7), 0]);
+    for (const plugin of ["client_ed25519", "parsec"]) {
+      const unterminated = authSwitch(plugin, ending).subarray(0, -1);
+      expect(readAuthSwitch(unterminated)).toEqual({ plugin, nonce: ending });
+      const dialogue = clientDialogue({ user: "app", password: "secret", plugin, nonce: twenty, secure: false });
+      expect(dialogue.next(unterminated)?.length).toBe(plugin === "parsec" ? 0 : 64);
+    }
+  });
+});
 
 describe("client and server", () => {
   test("agree for every plugin, way and password, and only when the password is right", () => {

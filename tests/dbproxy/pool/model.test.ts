@@ -77,16 +77,19 @@ function pick<T>(list: readonly T[], n: number): T | undefined {
 
 const holders = (world: World) => world.clients.filter((client) => client.backend?.client === client);
 
+/** Those who can cancel: who is told within another's call to ask has nothing to cancel with until that returns. */
+const leavers = (world: World) => world.clients.filter(({ waiting, checkout }) => waiting && checkout !== undefined);
+
 function within(world: World, client: Client, { op, n }: Inside): void {
   if (op === "release" && client.backend?.client === client) world.release(client);
-  else if (op === "cancel") pick(world.clients.filter(({ waiting }) => waiting), n)?.cancel();
+  else if (op === "cancel") pick(leavers(world), n)?.cancel();
   else if (op === "ask" && world.clients.length < 200) world.ask(n % 2 === 0 ? "a" : "b");
 }
 
 async function play(world: World, op: Op): Promise<void> {
   if (op.op === "ask") {
     world.ask(op.kind, world.clock.time + op.patience, (client) => within(world, client, op.inside));
-  } else if (op.op === "cancel") pick(world.clients.filter(({ waiting }) => waiting), op.n)?.cancel();
+  } else if (op.op === "cancel") pick(leavers(world), op.n)?.cancel();
   else if (op.op === "tick") await world.advance(op.n);
   else if (op.op === "slow") world.clean = !op.on;
   else if (op.op === "lost") {
