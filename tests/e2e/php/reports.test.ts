@@ -311,7 +311,8 @@ for (const host of hosts()) {
               await pause(4);
             }
           }));
-          expect(Math.max(...served.values())).toBeLessThanOrEqual(25);
+          // A limit of 25, and up to 15 % more so that they do not end together.
+          expect(Math.max(...served.values())).toBeLessThanOrEqual(29);
           expect(served.size).toBeGreaterThan(12);
           // A boot takes 300 ms.
           expect(quantile(times, 0.97)).toBeLessThan(290);
@@ -447,7 +448,7 @@ for (const host of hosts()) {
     test("38: $_FILES at its limits, as with php-fpm", async () => {
       const site = makeSite("parity");
       const told: unknown[] = [];
-      const ini = { upload_max_filesize: "2K", max_file_uploads: "3", max_input_vars: "5" };
+      const ini = { upload_max_filesize: "2K", max_file_uploads: "3", max_input_vars: "30" };
       try {
         for (const door of ["fpm", "frankenphp"] as const) {
           await withServer({ host, site, php: phpTable(door, site, { concurrency: 1, ini }) }, async (server) => {
@@ -472,7 +473,7 @@ for (const host of hosts()) {
             await visitor.go(
               "POST",
               "/plain/files",
-              multipart(Array.from({ length: 8 }, (_, i) => ({ name: `n${i}`, data: String(i) }))),
+              multipart(Array.from({ length: 40 }, (_, i) => ({ name: `n${i}`, data: String(i) }))),
             );
             told.push(visitor.seen);
           });
