@@ -1,5 +1,6 @@
 import process from "node:process";
 import { showAddress } from "../core/http/address.ts";
+import { collectOrphans } from "../core/orphans.ts";
 import { type RunningServer, startServer } from "../core/server.ts";
 import { configArgument } from "./arguments.ts";
 import { prepare } from "./prepare.ts";
@@ -27,6 +28,9 @@ export async function serve(args: readonly string[]): Promise<number> {
       "warn",
       "no server.public: no files are served, only what plugins answer; is this the folder of your fairlead.toml?",
     );
+  }
+  if (!await collectOrphans()) {
+    log("warn", "this is process 1 and cannot collect orphans: start it with an init, such as docker run --init");
   }
   process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));
   process.on("uncaughtException", (error) => log("error", "an error was thrown and nobody caught it", { error }));

@@ -31,14 +31,15 @@ export function createAdmin(
     return c.json({ ready, parts }, ready ? 200 : 503);
   });
   app.get("/-/whoami", (c) => c.json(identity));
-  app.post("/-/reload", async (c) => {
+  app.post("/-/reload", (c) => {
     // A browser says where a POST comes from: no page may have a server reload.
     const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
     if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
-    const result = await reloads.run();
-    return c.json({
-      reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
-    });
+    return slowJson(
+      reloads.run().then((result) => ({
+        reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
+      })),
+    );
   });
   app.route("/", plugins);
   app.notFound(() => answer(404));
@@ -47,4 +48,29 @@ export function createAdmin(
     return answer(500);
   });
   return (x) => x.problem === 0 ? app.fetch(x.request) : refuse(x.problem);
+}
+
+/** How often (ms) a connection whose answer is not ready gets a sign of life: shorter than any idle time. */
+const signEvery = 5000;
+
+/** JSON that may take minutes, with white space ahead of it so that nobody takes the connection for a dead one. */
+function slowJson(result: Promise<unknown>): Response {
+  const encoder = new TextEncoder();
+  let signs: ReturnType<typeof setInterval> | undefined, left = false;
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      signs = setInterval(() => controller.enqueue(encoder.encode(" ")), signEvery);
+      void result.then((value) => {
+        clearInterval(signs);
+        if (left) return;
+        controller.enqueue(encoder.encode(JSON.stringify(value)));
+        controller.close();
+      });
+    },
+    cancel() {
+      left = true;
+      clearInterval(signs);
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/json" } });
 }

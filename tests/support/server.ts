@@ -257,7 +257,7 @@ function portsOf(text: string): { port: number; adminPort: number } {
   }
 }
 
-function cleanEnvironment(): Record<string, string> {
+export function cleanEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name, value]) =>
     value !== undefined && !name.startsWith("FAIRLEAD_")
   );

@@ -1,5 +1,5 @@
 /**
- * What forking needs of the native protocol.
+ * What forking needs of the native protocol; the door of `native/door.ts` has all of it.
  *
  * @module
  */

@@ -10,7 +10,20 @@ import { HeadParser, type ResponseHead } from "../fastcgi/head.ts";
 import type { FcgiSocket } from "../fastcgi/socket.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerRequest } from "../worker/handle.ts";
-import { CUT, EARLY, encodeFrame, FrameReader, GONE, LAST, LEAVING, LOG, malformed, READY, REPLY, STOP } from "./frame.ts";
+import {
+  CUT,
+  EARLY,
+  encodeFrame,
+  FrameReader,
+  GONE,
+  LAST,
+  LEAVING,
+  LOG,
+  malformed,
+  READY,
+  REPLY,
+  STOP,
+} from "./frame.ts";
 import { type LogLine, readLogLine } from "./log_line.ts";
 import type { RequestEncoder } from "./request.ts";
 

@@ -4,11 +4,20 @@
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { alive, commandOf, descendantsOf } from "../../support/proc.ts";
-import { hosts, runToExit, startServer, type TestServer, total } from "../../support/server.ts";
+import { alive, commandOf as commandOfProcess, descendantsOf } from "../../support/proc.ts";
+import {
+  cleanEnvironment,
+  commandOf,
+  hosts,
+  runToExit,
+  startServer,
+  type TestServer,
+  total,
+} from "../../support/server.ts";
 import { allowSlowTests, waitFor } from "../../support/wait.ts";
 import { connect } from "node:net";
 
@@ -66,7 +75,7 @@ for (const host of hosts()) {
       rmSync(dir, { recursive: true, force: true });
     });
 
-    const masters = () => descendantsOf(server.pid).filter(({ pid }) => /^php-fpm: master/.test(commandOf(pid)));
+    const masters = () => descendantsOf(server.pid).filter(({ pid }) => /^php-fpm: master/.test(commandOfProcess(pid)));
 
     test("php-fpm is reloaded by another one that takes over, losing no request", async () => {
       const ask = async (query = "") => (await fetch(`${server.url}/index.php${query}`)).text();
@@ -93,6 +102,29 @@ for (const host of hosts()) {
       const metrics = await server.metrics();
       expect([total(metrics, "fairlead_php_busy"), total(metrics, "fairlead_admission_in_use")]).toEqual([0, 0]);
       expect(metrics.get('fairlead_php_processes{pool="php"}')).toBe(2);
+    });
+
+    test("fairlead reload waits for the end, says why a pool goes on as it was, and exits by that", async () => {
+      const script = join(dir, "worker.php");
+      const reload = async () => {
+        const [program, ...args] = commandOf(host);
+        const run = spawn(program!, [...args, "reload", "-c", join(dir, "fairlead.toml")], { env: cleanEnvironment() });
+        let output = "";
+        for (const stream of [run.stdout, run.stderr]) stream.on("data", (text: unknown) => output += String(text));
+        const code = await new Promise((resolve) => run.on("close", resolve));
+        return [code, output] as const;
+      };
+      expect(await reload()).toEqual([0, "php:w: ok\nphp: ok\n"]);
+      writeFileSync(script, "<?php fwrite(fopen('php://stderr', 'w'), \"no such table\\n\"); exit(7);");
+      try {
+        const [code, output] = await reload();
+        expect([code, output]).toEqual([1, expect.stringMatching(/^php:w: .*exit code 7.*no such table.*\nphp: ok\n$/)]);
+        expect(await (await fetch(`${server.url}/worker/x`)).text()).toBe("worker");
+      } finally {
+        writeFileSync(script, worker);
+      }
+      expect(await reload()).toEqual([0, "php:w: ok\nphp: ok\n"]);
+      expect(await (await fetch(`${server.adminUrl}/readyz`)).json()).toMatchObject({ ready: true });
     });
 
     test("no page that a browser shows can have the server reload", async () => {

@@ -74,8 +74,11 @@ function visitor(server: TestServer, path: string) {
   };
 }
 
+/** The worker scripts that answer the same, and what they speak. */
+const protocols = [["frankenphp", "worker.php"], ["goridge", "goridge.php"], ["native", "native.php"]] as const;
+
 for (const host of hosts().filter((name) => name === "bun" || name === "deno" || name === "binary")) {
-  for (const [protocol, script] of [["frankenphp", "worker.php"], ["goridge", "goridge.php"]] as const) {
+  for (const [protocol, script] of protocols) {
     describe(`${protocol} workers on ${host}`, () => {
       let server: TestServer;
       beforeAll(async () => void (server = await start(host, { script, protocol })));
