@@ -118,7 +118,10 @@ for (const host of hosts()) {
       writeFileSync(script, "<?php fwrite(fopen('php://stderr', 'w'), \"no such table\\n\"); exit(7);");
       try {
         const [code, output] = await reload();
-        expect([code, output]).toEqual([1, expect.stringMatching(/^php:w: .*exit code 7.*no such table.*\nphp: ok\n$/)]);
+        expect([code, output]).toEqual([
+          1,
+          expect.stringMatching(/^php:w: .*exit code 7.*no such table.*\nphp: ok\n$/),
+        ]);
         expect(await (await fetch(`${server.url}/worker/x`)).text()).toBe("worker");
       } finally {
         writeFileSync(script, worker);

@@ -56,7 +56,7 @@ export class Visitor {
     if (response === undefined) throw new Error(`${method} ${path}: closed without an answer`);
     for (const line of response.all("set-cookie")) {
       const [, name, value, rest] = /^([^=]+)=([^;]*)(.*)$/.exec(line) ?? [];
-      if (name === "PHPSESSID" && value !== undefined) {
+      if (name !== undefined && value !== undefined && /sess|xsrf/i.test(name)) {
         if (/max-age=0/i.test(rest ?? "")) this.#cookies.delete(name);
         else this.#cookies.set(name, value);
         this.hide(value, "session");
