@@ -91,12 +91,10 @@ export class Visitor {
 
   #plain(text: string): string {
     for (const [value, name] of this.#names) text = text.replaceAll(value, name);
-    return text.replace(/(Max-Age=\d{4})\d+/g, "$1...").replace(
-      /expires=\w{3}, \d\d[- ]\w{3}[- ]\d{4} [\d:]{8} GMT/gi,
-      (date) => {
-        return Date.parse(date.slice(8)) > Date.now() + 86_400_000 * 300 || /1970/.test(date) ? date : "expires=<soon>";
-      },
-    );
+    return text.replace(/Max-Age=(\d+)/gi, (_, seconds) => `Max-Age=${Math.round(Number(seconds) / 60)} minutes`)
+      .replace(/\w{3}, \d\d[- ]\w{3}[- ]\d{4} [\d:]{8} GMT/g, (date) => {
+        return Math.abs(Date.parse(date) - Date.now()) < 86_400_000 ? "<about now>" : date;
+      });
   }
 }
 
