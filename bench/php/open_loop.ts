@@ -6,6 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseResponse } from "../http/probe.ts";
 import { percentile, perfectQueue } from "./perfect_queue.ts";
 
@@ -64,6 +65,40 @@ export function arrivalTimes(rate: number, seconds: number, seed: number): numbe
     if (at >= seconds * 1000) return times;
     times.push(at);
   }
+}
+
+/**
+ * What the server can do while this generator, which takes CPU of its own, runs beside it: answers a second to `clients` that ask
+ * again as soon as they are answered.
+ */
+export async function capacityOf(
+  o: { readonly port: number; readonly path: string; readonly clients: number; readonly seconds: number },
+): Promise<number> {
+  const request = `GET ${o.path} HTTP/1.1\r\nHost: 127.0.0.1:${o.port}\r\n\r\n`;
+  let count = 0, wrong = 0;
+  const sockets = Array.from({ length: o.clients }, () => {
+    const socket = connect({ port: o.port, host: "127.0.0.1", noDelay: true });
+    let data: Buffer | undefined;
+    socket.on("error", () => wrong++);
+    socket.on("data", (chunk: Buffer) => {
+      data = data === undefined ? chunk : Buffer.concat([data, chunk]);
+      const response = parseResponse(data, false);
+      if (response === undefined) return;
+      data = undefined;
+      if (response.status >= 200 && response.status < 300) count++;
+      else wrong++;
+      socket.write(request);
+    });
+    socket.write(request);
+    return socket;
+  });
+  await sleep(500);
+  const [from, start] = [count, performance.now()];
+  await sleep(o.seconds * 1000);
+  const rate = (count - from) / (performance.now() - start) * 1000;
+  for (const socket of sockets) socket.destroy();
+  if (wrong > 0) throw new Error(`${o.path}: ${wrong} of ${count + wrong} answers were none, or no 2xx`);
+  return rate;
 }
 
 export async function openLoop(o: OpenLoopOptions): Promise<OpenLoopResult> {

@@ -14,7 +14,7 @@ export const USAGE: string = `bun bench/php/run.ts [options]
   --arms A,B          servers; the first is the control (default ${ARMS.map((arm) => arm.name).join(",")})
   --pages P,Q         ${PAGES.map((page) => page.name).join(", ")} (default tiny,half)
   --clients N,M       keep-alive clients of the closed loop (default 1,32,100)
-  --open F,G          open-loop arrivals, as shares of what the arm does in the closed loop (default 0.7,1,1.5; "" for none)
+  --open F,G          open-loop arrivals, as shares of the arm's capacity (default 0.7,1,1.5; "" for none)
   --open-pages P      pages of the open loop (default: those of --pages but tiny)
   --children N        PHP processes of every arm (default 2)
   --rounds N          interleaved rounds (default 3)
@@ -24,7 +24,8 @@ export const USAGE: string = `bun bench/php/run.ts [options]
   --retries N         times an untrustworthy window is measured again (default 2)
   --max-foreign F     share of the machine others may use in a window (default 0.1)
   --patience N        seconds to wait for a quiet machine before a window (default 30)
-  --grace N           ms that Fairlead lets a request wait, and that a client of the open loop does (default 1000)
+  --grace N           ms that Fairlead lets a request wait (default 500)
+  --deadline N        ms that a client of the open loop waits (default 1000)
   --symfony DIR       the application of the Symfony pages (default: the tests', made by composer)
   --laravel DIR       an application with the routes / and /api/json, and a worker-franken.php; needed for Laravel pages
   --octane            the Laravel application has Octane: measure its own workers, FrankenPHP's and RoadRunner's
@@ -48,6 +49,7 @@ export interface Options {
   readonly maxForeign: number;
   readonly patience: number;
   readonly grace: number;
+  readonly deadline: number;
   readonly symfony: string | undefined;
   readonly laravel: string | undefined;
   readonly octane: boolean;
@@ -82,7 +84,8 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       retries: text("2"),
       "max-foreign": text("0.1"),
       patience: text("30"),
-      grace: text("1000"),
+      grace: text("500"),
+      deadline: text("1000"),
       symfony: { type: "string" },
       laravel: { type: "string" },
       octane: { type: "boolean", default: false },
@@ -122,6 +125,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     maxForeign: number("max-foreign", v["max-foreign"]),
     patience: number("patience", v.patience),
     grace: number("grace", v.grace),
+    deadline: number("deadline", v.deadline),
     symfony: dir(v.symfony),
     laravel: dir(v.laravel),
     octane: v.octane,

@@ -38,9 +38,9 @@ export function markdown(report: Report): string {
   parts.push(
     `Ratios are to \`${report.control}\` in the same round: the median, and the lowest and the highest round in brackets. Ideal, with ` +
       "a closed loop, is clients / throughput; with open arrivals it is the p99 of a perfect queue that got the very same arrivals, " +
-      "before as many workers of the speed that the closed loop has shown.",
-    `Open arrivals: exponential gaps, at the given multiple of what the same server does in the closed loop. A client leaves after ` +
-      `${report.grace} ms; Fairlead lets a request wait as long. Goodput counts 2xx within that time.`,
+      "before as many workers of the same speed.",
+    `Open arrivals: exponential gaps, at the given multiple of what the same server answers to 32 clients of this generator. A client ` +
+      `leaves after ${report.deadline} ms; Fairlead lets a request wait ${report.grace} ms. Good are 2xx before the client leaves.`,
   );
   const bad = report.samples.filter(({ faults }) => faults.length > 0).length;
   if (bad > 0) parts.push(`${bad} of ${report.samples.length} windows could not be trusted and are left out.`);

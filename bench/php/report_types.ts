@@ -13,7 +13,7 @@ export interface OpenSample extends OpenLoopResult {
   readonly arm: string;
   readonly page: string;
   readonly round: number;
-  /** The rate as a share of the arm's own throughput in the closed loop. */
+  /** The rate as a share of the capacity: answers a second to 32 clients of the same generator. */
   readonly share: number;
   readonly capacity: number;
 }
@@ -27,6 +27,7 @@ export interface Report {
   readonly rounds: number;
   readonly seconds: number;
   readonly grace: number;
+  readonly deadline: number;
   readonly control: string;
   readonly pages: readonly Page[];
   readonly arms: readonly { readonly name: string; readonly about: string }[];

@@ -13,12 +13,13 @@ import type { Running } from "../http/arms/arm.ts";
 import { resolveBinary } from "../http/identity.ts";
 import { machine } from "../http/machine.ts";
 import { PHP_INI } from "../http/pages.ts";
+import { drained } from "../http/probe.ts";
 import { median, order, type Sample } from "../http/summary.ts";
 import { calmLimit, quiet } from "../http/window.ts";
 import { runWrk } from "../http/wrk.ts";
 import type { Arm } from "./arms.ts";
 import { ceiling } from "./ceiling.ts";
-import { openLoop } from "./open_loop.ts";
+import { capacityOf, openLoop } from "./open_loop.ts";
 import { type Options, parseOptions, USAGE } from "./options.ts";
 import { markdown } from "./report.ts";
 import type { CeilingSample, OpenSample, Report } from "./report_types.ts";
@@ -59,6 +60,7 @@ class Run {
         rounds: o.rounds,
         seconds: o.seconds,
         grace: o.grace,
+        deadline: o.deadline,
         control: o.arms[0]!.name,
         pages: o.pages,
         arms: o.arms.map(({ name, about }) => ({ name, about })),
@@ -166,18 +168,17 @@ class Run {
   async #opened(arm: Arm, page: Page, share: number, round: number): Promise<void> {
     const o = this.#o;
     const running = this.#running.get(`${arm.name}-${page.site}`)!;
-    const closed = this.#samples.filter((sample) =>
-      sample.arm === arm.name && sample.page === page.name && sample.round === round
-    );
-    const capacity = Math.max(...closed.map(({ throughput }) => throughput));
+    const target = { port: running.port, path: page.path };
     await quiet(o.maxForeign, o.patience);
+    const capacity = await capacityOf({ ...target, clients: 32, seconds: o.seconds });
+    await drained(target, await calmLimit(target));
     await checkIdentity(running);
     const result = await openLoop({
       port: running.port,
       path: page.path,
       rate: capacity * share,
       seconds: o.seconds,
-      deadline: o.grace,
+      deadline: o.deadline,
       workers: o.children,
       capacity,
       grace: o.grace,
