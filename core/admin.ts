@@ -31,11 +31,11 @@ export function createAdmin(
     return c.json({ ready, parts }, ready ? 200 : 503);
   });
   app.get("/-/whoami", (c) => c.json(identity));
-  app.post("/-/reload", (c) => {
+  app.post("/-/reload", async (c) => {
     // A browser says where a POST comes from: no page may have a server reload.
     const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
     if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
-    return slowJson(
+    return await slowJson(
       reloads.run().then((result) => ({
         reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
       })),
@@ -53,13 +53,21 @@ export function createAdmin(
 /** How often (ms) a connection whose answer is not ready gets a sign of life: shorter than any idle time. */
 const signEvery = 5000;
 
-/** JSON that may take minutes, with white space ahead of it so that nobody takes the connection for a dead one. */
-function slowJson(result: Promise<unknown>): Response {
+/** JSON that may take minutes: then with white space ahead of it, so that nobody takes the connection for a dead one. */
+async function slowJson(result: Promise<unknown>): Promise<Response> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const slow = new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), signEvery));
+  const first = await Promise.race([result, slow]);
+  clearTimeout(timer);
+  const headers = { "content-type": "application/json" };
+  if (first !== undefined) return new Response(JSON.stringify(first), { headers });
+
   const encoder = new TextEncoder();
   let signs: ReturnType<typeof setInterval> | undefined, left = false;
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       signs = setInterval(() => controller.enqueue(encoder.encode(" ")), signEvery);
+      controller.enqueue(encoder.encode(" "));
       void result.then((value) => {
         clearInterval(signs);
         if (left) return;
@@ -72,5 +80,5 @@ function slowJson(result: Promise<unknown>): Response {
       clearInterval(signs);
     },
   });
-  return new Response(body, { headers: { "content-type": "application/json" } });
+  return new Response(body, { headers });
 }

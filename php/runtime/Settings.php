@@ -6,7 +6,7 @@ namespace Fairlead\Runtime;
 
 /**
  * What a request has changed of the process, and the next one must not find: ini settings, environment variables, locale,
- * time zone.
+ * time zone, working folder and umask.
  *
  * @internal
  */
@@ -41,12 +41,15 @@ final class Settings
     private static string $zone = '';
     private static string $locale = '';
     private static string $charset = '';
+    private static string $language = '';
+    private static string $folder = '';
+    private static int $umask = 0;
     private static int $errors = 0;
 
     public static function boot(): void
     {
         $kinds = \getenv('FAIRLEAD_RESTORE');
-        self::$kinds = \array_fill_keys(\explode(',', $kinds === false ? 'ini,env,locale,timezone' : $kinds), true);
+        self::$kinds = \array_fill_keys(\explode(',', $kinds === false ? 'ini,env,locale,timezone,folder,umask' : $kinds), true);
         $baseline = \getenv('FAIRLEAD_RESTORE_TO');
         self::$baseline = $baseline === 'boot' || $baseline === 'first' ? $baseline : 'auto';
         self::$files = \count(\get_included_files());
@@ -106,6 +109,16 @@ final class Settings
             if (self::$charset !== '' && \mb_internal_encoding() !== self::$charset) {
                 \mb_internal_encoding(self::$charset);
             }
+            if (self::$language !== '' && \Locale::getDefault() !== self::$language) {
+                \Locale::setDefault(self::$language);
+            }
+        }
+        if (isset(self::$kinds['folder']) && self::$folder !== '' && \getcwd() !== self::$folder) {
+            // It may be gone, or closed to us: a deploy has taken it away.
+            @\chdir(self::$folder);
+        }
+        if (isset(self::$kinds['umask'])) {
+            \umask(self::$umask);
         }
     }
 
@@ -123,6 +136,9 @@ final class Settings
         self::$zone = \date_default_timezone_get();
         self::$locale = (string) \setlocale(\LC_ALL, '0');
         self::$charset = \function_exists('mb_internal_encoding') ? (string) \mb_internal_encoding() : '';
+        self::$language = \class_exists('Locale', false) ? \Locale::getDefault() : '';
+        self::$folder = (string) \getcwd();
+        self::$umask = \umask();
     }
 
     private static function restoreIni(): void

@@ -31,13 +31,11 @@ final class Connection
     private const HEADER = 12;
     /** Bytes up to which a frame goes out in one write. */
     private const ONE_WRITE = 65536;
-    /** Bytes that are asked for at once. */
-    private const SMALL_READ = 16384;
-    private const LARGE_READ = 262144;
+    /** Bytes up to which PHP's own buffer is the fastest way. */
+    private const BUFFERED = 65536;
 
     /** @var resource */
     private $socket;
-    private string $unread = '';
     /** Number of the running request; 0 when none runs. */
     private int $number = 0;
     private bool $closed = false;
@@ -67,16 +65,11 @@ final class Connection
     public function nextRequest(): ?array
     {
         $this->number = 0;
-        while (!$this->stopped) {
-            if (!$this->need(self::HEADER)) {
-                return null;
+        while (!$this->stopped && ($frame = $this->readHeader()) !== null) {
+            if ($frame['type'] === self::REQUEST && $frame['length'] >= 4) {
+                return $this->readRequest($frame['number'], $frame['length']);
             }
-            ['length' => $length, 'type' => $type, 'number' => $number] = $this->readHeader();
-            if ($type === self::REQUEST && $length >= 4) {
-                return $this->readRequest($number, $length);
-            }
-            $this->unread = substr($this->unread, self::HEADER);
-            $this->note($type, $length, $number);
+            $this->note($frame);
         }
         return null;
     }
@@ -104,16 +97,12 @@ final class Connection
             return false;
         }
         while (!$this->gone && !$this->closed) {
-            while (strlen($this->unread) >= self::HEADER) {
-                ['length' => $length, 'type' => $type, 'number' => $of] = $this->readHeader();
-                $this->unread = substr($this->unread, self::HEADER);
-                $this->note($type, $length, $of);
-            }
             $read = [$this->socket];
             $none = null;
-            if (@stream_select($read, $none, $none, 0) !== 1 || !$this->receive(self::SMALL_READ)) {
+            if (@stream_select($read, $none, $none, 0) !== 1 || ($frame = $this->readHeader()) === null) {
                 break;
             }
+            $this->note($frame);
         }
         return $this->gone || $this->closed;
     }
@@ -123,20 +112,15 @@ final class Connection
         return $this->number;
     }
 
-    /** Whether Fairlead has asked this process to end, or is gone. */
-    public function over(): bool
+    /** @param array{length: int, type: int, number: int} $frame */
+    private function note(array $frame): void
     {
-        return $this->stopped || $this->closed;
-    }
-
-    private function note(int $type, int $length, int $number): void
-    {
-        if ($length !== 0 || ($type !== self::GONE && $type !== self::STOP)) {
-            throw new RuntimeException("Expected GONE or STOP from Fairlead, received a frame of type $type");
+        if ($frame['length'] !== 0 || ($frame['type'] !== self::GONE && $frame['type'] !== self::STOP)) {
+            throw new RuntimeException("Expected GONE or STOP from Fairlead, received a frame of type {$frame['type']}");
         }
-        if ($type === self::STOP) {
+        if ($frame['type'] === self::STOP) {
             $this->stopped = true;
-        } elseif ($number === $this->number) {
+        } elseif ($frame['number'] === $this->number) {
             $this->gone = true;
         }
     }
@@ -144,77 +128,56 @@ final class Connection
     /** @return array{array<string, mixed>, string}|null */
     private function readRequest(int $number, int $length): ?array
     {
-        if (!$this->need(self::HEADER + 4)) {
-            return null;
-        }
-        $size = $this->readInt(self::HEADER);
-        $start = self::HEADER + 4;
-        if (4 + $size > $length || !$this->need($start + $size)) {
-            return null;
-        }
         $this->number = $number;
         $this->gone = false;
-        $head = unserialize(substr($this->unread, $start, $size), ['allowed_classes' => false]);
-        $this->unread = substr($this->unread, $start + $size);
-        $body = $this->take($length - 4 - $size);
-        if (!is_array($head) || $body === null) {
+        $size = $this->read(4);
+        if ($size === null) {
             return null;
+        }
+        /** @var array{1: int} $unpacked */
+        $unpacked = unpack('V', $size);
+        $size = $unpacked[1];
+        $bytes = $this->read($size);
+        $body = $bytes === null ? null : $this->read($length - 4 - $size);
+        if ($bytes === null || $body === null) {
+            return null;
+        }
+        $head = unserialize($bytes, ['allowed_classes' => false]);
+        if (!is_array($head)) {
+            throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
         }
         /** @var array<string, mixed> $head */
         return [$head, $body];
     }
 
-    /** Takes bytes from the front of what comes; null when they do not come. */
-    private function take(int $length): ?string
+    /** @return array{length: int, type: int, number: int}|null */
+    private function readHeader(): ?array
     {
-        $have = strlen($this->unread);
-        if ($have >= $length) {
-            $bytes = substr($this->unread, 0, $length);
-            $this->unread = substr($this->unread, $length);
-            return $bytes;
+        $bytes = $this->read(self::HEADER);
+        if ($bytes === null) {
+            return null;
         }
-        $parts = [];
-        // What is read here is no more than belongs to it.
-        while (true) {
-            $parts[] = $this->unread;
-            $length -= strlen($this->unread);
-            $this->unread = '';
-            if ($length === 0) {
-                return implode('', $parts);
-            }
-            if (!$this->receive(min($length, self::LARGE_READ))) {
+        /** @var array{length: int, type: int, number: int} $header */
+        $header = unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $bytes);
+        return $header;
+    }
+
+    /** Waits for so many bytes; null when they do not come. */
+    private function read(int $length): ?string
+    {
+        $bytes = '';
+        while (($left = $length - strlen($bytes)) > 0) {
+            // For much it needs one piece of memory only.
+            $more = $left > self::BUFFERED ? @stream_get_contents($this->socket, $left) : @fread($this->socket, $left);
+            if ($more !== false && $more !== '') {
+                $bytes = $bytes === '' ? $more : $bytes . $more;
+            } elseif (feof($this->socket)) {
+                // It was no signal.
+                $this->closed = true;
                 return null;
             }
         }
-    }
-
-    /** Waits until so many bytes are there; false when they do not come. */
-    private function need(int $length): bool
-    {
-        while (strlen($this->unread) < $length) {
-            if (!$this->receive(max(self::SMALL_READ, $length - strlen($this->unread)))) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /** Waits for bytes; false when none will come. */
-    private function receive(int $most): bool
-    {
-        while (true) {
-            // Unlike fread it asks the kernel once, and waits as long as it takes.
-            $bytes = @stream_socket_recvfrom($this->socket, $most);
-            if ($bytes !== false && $bytes !== '') {
-                $this->unread .= $bytes;
-                return true;
-            }
-            // False is a signal, or an error that the next look at the connection tells.
-            if ($bytes === '' || feof($this->socket)) {
-                $this->closed = true;
-                return false;
-            }
-        }
+        return $bytes;
     }
 
     private function write(string $bytes): void
@@ -236,20 +199,5 @@ final class Connection
     private function header(int $type, int $flags, int $number, int $length): string
     {
         return pack('VCCvV', $length, $type, $flags, 0, $number);
-    }
-
-    /** @return array{length: int, type: int, number: int} */
-    private function readHeader(): array
-    {
-        /** @var array{length: int, type: int, number: int} $header */
-        $header = unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $this->unread);
-        return $header;
-    }
-
-    private function readInt(int $at): int
-    {
-        /** @var array{1: int} $found */
-        $found = unpack('V', $this->unread, $at);
-        return $found[1];
     }
 }

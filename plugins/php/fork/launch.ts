@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { CoreError } from "../../../core/error.ts";
 import type { Launch } from "../worker/handle.ts";
 import type { ProcessOptions } from "../worker/process.ts";
+import { lastSaid } from "../worker/report.ts";
 import { Child } from "./child.ts";
 import { alive, identify, killIdentified, killRest } from "./identity.ts";
 import type { Door } from "./link.ts";
@@ -81,7 +82,7 @@ export function forkLaunch(options: ForkOptions): ForkLaunch {
       return started;
     },
     onLost(exit, orphans) {
-      const words = exit.lastWords.filter((line) => line.trim() !== "").slice(-3).join(" | ");
+      const words = lastSaid(exit);
       options.onProblem(
         new CoreError(
           "PHP_FORK_PARENT",

@@ -5,8 +5,8 @@ export interface LifeRules {
   /** Requests a worker answers before it is replaced; 0 or absent: any number. */
   readonly maxRequests?: number;
   /**
-   * Which part of `maxRequests` and `ttl` is left to chance: 0.1 when absent. A worker becomes due within that part before
-   * `maxRequests`, and goes on until its successor is up, but never past that part behind it.
+   * Which part of `maxRequests` and `ttl` is left to chance: 0.1 when absent. A worker becomes due between two and one
+   * such parts before `maxRequests`, and goes on until its successor is up, but never past `maxRequests`.
    */
   readonly jitter?: number;
   /** Age (ms) at which a worker is replaced. */
@@ -49,8 +49,9 @@ export class Life {
     this.#rules = rules;
     const { maxRequests: most = 0, ttl = 0, jitter = 0.1 } = rules;
     const part = share * (1 - jitter * chance);
-    this.#soft = most > 0 ? Math.max(1, Math.ceil(most * part)) : Infinity;
-    this.hard = most > 0 ? Math.max(1, Math.floor(most * (1 + jitter))) : Infinity;
+    // As much again is left for the time that a successor takes to boot.
+    this.#soft = most > 0 ? Math.max(1, Math.ceil(most * (part - share * jitter))) : Infinity;
+    this.hard = most > 0 ? most : Infinity;
     this.#ttl = ttl > 0 ? ttl * part : Infinity;
   }
 

@@ -37,9 +37,19 @@ export function describeCrash(report: WorkerReport): string {
   return parts.join(", ");
 }
 
+/** How PHP begins to tell of an error that ends a script; a trace follows, which says less. */
+const fatal = /\b(?:Fatal|Parse|Compile|Core) error\b|\bUncaught /;
+
+/** What an ended process said last, on one line: its fatal error, or its last three lines; may be empty. */
+export function lastSaid({ lastWords }: Pick<WorkerExit, "lastWords">): string {
+  const lines = lastWords.filter((line) => line.trim() !== "");
+  const error = lines.findLast((line) => fatal.test(line));
+  return error?.trim() ?? lines.slice(-3).join(" | ");
+}
+
 /** Why a boot failed, with the last words of the process. */
 export function bootError(exit: WorkerExit | undefined, cause: CoreError | undefined): CoreError {
-  const words = exit?.lastWords.filter((line) => line.trim() !== "").slice(-3).join(" | ") ?? "";
+  const words = exit === undefined ? "" : lastSaid(exit);
   const why = cause?.message ?? describeExit(exit);
   const text = words === "" || cause?.message.includes(words) ? why : `${why}: ${words}`;
   return new CoreError("PHP_WORKER_BOOT", `The PHP worker does not boot: ${text}`, { status: 503, cause });

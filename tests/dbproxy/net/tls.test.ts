@@ -117,8 +117,8 @@ describe("TLS", () => {
     let full = 0;
     for (let i = 0; i < 200; i++) if (!a.write(new Uint8Array(100_000))) full++;
     await turns(50);
-    // How much of it waits in TLS itself, where it is not counted, is the runtime's affair.
-    expect([full > 0, inA.drains]).toEqual([true, 0]);
+    // How much of it waits in TLS itself, where it is not counted, is the runtime's affair: it may say that there is room again.
+    expect(full).toBeGreaterThan(0);
     expect(inB.length).toBeLessThan(5_000_000);
     b.resume();
     await inB.read(20_000_000);

@@ -43,7 +43,8 @@ forEachServer("prepared statements", { database: { init }, proxy: { size: 4 } },
     for (let index = 0; index < 2000; index++) client.closeStatement((await client.prepare("SELECT ?")).id);
     for (let index = 0; index < 20; index++) await client.prepare("SELECT ?");
     await client.quit();
-    await waitFor(async () => (await counter(way.database, "Prepared_stmt_count")) === before, {
+    // Fewer, where those of an earlier session were still being closed.
+    await waitFor(async () => (await counter(way.database, "Prepared_stmt_count")) <= before, {
       what: "no statement to be left",
     });
   });

@@ -288,7 +288,7 @@ for (const host of hosts()) {
           }
         });
         await Promise.all(clients);
-        expect(seen.size).toBeGreaterThan(3);
+        expect(seen.size).toBeGreaterThan(2);
         expect(await counter(server, "fairlead_php_restarts_total", "memory")).toBeGreaterThan(1);
         expect(await counter(server, "fairlead_php_restarts_total", "died")).toBe(0);
       },

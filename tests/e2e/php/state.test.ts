@@ -89,11 +89,20 @@ const leaks: readonly Leak[] = [
   { name: "the last error", set: "@file_get_contents('/nowhere');", look: "error_get_last()" },
   {
     name: "an XML parser's errors",
-    set: "libxml_use_internal_errors(true); simplexml_load_string('<a');",
-    look: "count(libxml_get_errors())",
+    set:
+      "if (function_exists('simplexml_load_string')) { libxml_use_internal_errors(true); simplexml_load_string('<a'); }",
+    look: "function_exists('libxml_get_errors') ? count(libxml_get_errors()) : 0",
   },
-  { name: "an encoding", set: "mb_internal_encoding('SJIS');", look: "mb_internal_encoding()" },
-  { name: "a language's default", set: "Locale::setDefault('ja_JP');", look: "Locale::getDefault()" },
+  {
+    name: "an encoding",
+    set: "function_exists('mb_internal_encoding') && mb_internal_encoding('SJIS');",
+    look: "function_exists('mb_internal_encoding') ? mb_internal_encoding() : ''",
+  },
+  {
+    name: "a language's default",
+    set: "class_exists('Locale') && Locale::setDefault('ja_JP');",
+    look: "class_exists('Locale') ? Locale::getDefault() : ''",
+  },
   {
     name: "an error handler",
     set: "set_error_handler(static fn () => true);",
@@ -121,7 +130,7 @@ const php = `<?php
 final class Kept { public static string $value = ''; }
 function counted(int $by): int { static $count = 0; return $count += $by; }
 // Once, so that two looks at a new process are alike.
-mb_internal_encoding();
+if (function_exists('mb_internal_encoding')) mb_internal_encoding();
 while (frankenphp_handle_request(static function (): void {
     $path = explode('?', $_SERVER['REQUEST_URI'])[0];
     switch ($path) {

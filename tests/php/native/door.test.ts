@@ -201,15 +201,15 @@ describe("a door", () => {
       return caller;
     };
     const stranger = open(frame(1, 0, 0, hello("f".repeat(32))));
-    await waitFor(() => stranger.closed);
+    await waitFor(() => stranger.closed, { what: "the stranger to be turned away" });
     const friend = open(frame(1, 0, 0, hello(token)));
-    await waitFor(() => arrived.length === 1);
+    await waitFor(() => arrived.length === 1, { what: "the hello to be read" });
     // Those inside stay when it closes, those before it do not.
     const waiting = open(new Uint8Array([1]));
     await new Promise<void>((done) => waiting.socket.once("connect", () => done()));
     await new Promise<void>((done) => setTimeout(done, 0));
     door.close();
-    await waitFor(() => waiting.closed);
+    await waitFor(() => waiting.closed, { what: "the silent connection to be closed" });
     expect(friend.closed).toBe(false);
     friend.socket.destroy();
   });

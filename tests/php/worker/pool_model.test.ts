@@ -117,7 +117,7 @@ class Model {
 
   constructor(options: Partial<WorkerPoolOptions> & { size: number }) {
     this.limit = options.size;
-    this.hard = (options.maxRequests ?? 0) === 0 ? Infinity : Math.floor(options.maxRequests! * 1.1);
+    this.hard = (options.maxRequests ?? 0) === 0 ? Infinity : options.maxRequests!;
     const world: World = this.world = new World({
       ...options,
       inspect: (pid) => world.of(pid).look,

@@ -156,7 +156,7 @@ export async function torment(options: TormentOptions): Promise<Toll> {
     blow: () => void pending.push(doomed("/blow")),
     leave: () => void pending.push(...Array.from({ length: 20 }, leaver)),
     reload: () =>
-      void reloads.push(fetch(`${server.adminUrl}/-/reload`, { method: "POST" }).then((response) => response.json())),
+      void reloads.push(fetch(`${server.adminUrl}/-/reload`, { method: "POST", headers: { connection: "close" } }).then((response) => response.json())),
   };
 
   const clients = Array.from({ length: options.clients }, client);

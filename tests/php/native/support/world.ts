@@ -17,6 +17,11 @@ import { Sink } from "./sink.ts";
 
 export const library: string = fileURLToPath(new URL("../../../../php/src/autoload.php", import.meta.url));
 
+/** Waits for a condition. */
+export async function until(what: string, look: () => boolean): Promise<void> {
+  await waitFor(look, { what, every: 2 });
+}
+
 /** A worker and what it has told. */
 export class Started implements WorkerEvents {
   readonly lines: string[] = [];
@@ -51,7 +56,7 @@ export class Started implements WorkerEvents {
 
   /** Until it is ready for the n-th time, and first of all when absent. */
   async up(n = 1): Promise<this> {
-    await waitFor(() => this.ready >= n || this.exit !== undefined);
+    await until("the worker to be ready", () => this.ready >= n || this.exit !== undefined);
     if (this.ready < n) throw new Error(`it ended: ${JSON.stringify(this.exit)} ${this.lines.join("\n")}`);
     return this;
   }
@@ -66,14 +71,14 @@ export class Started implements WorkerEvents {
   async get(line?: string, more?: Ask): Promise<Sink> {
     const ready = this.ready;
     const sink = this.send(line, more);
-    await waitFor(() => sink.finals > 0 || this.exit !== undefined);
+    await until("the answer", () => sink.finals > 0 || this.exit !== undefined);
     if (sink.error !== undefined) throw sink.error;
-    await waitFor(() => this.ready > ready || this.exit !== undefined);
+    await until("the worker to be free", () => this.ready > ready || this.exit !== undefined);
     return sink;
   }
 
   async gone(): Promise<WorkerExit> {
-    await waitFor(() => this.exit !== undefined);
+    await until("the worker to end", () => this.exit !== undefined);
     return this.exit!;
   }
 }
