@@ -246,6 +246,7 @@ for (const host of hosts()) {
       "frankenphp",
       { concurrency: 3 },
       async (server) => {
+        await whole(server, 3);
         const [first, ...others] = (await rows(server)).map(({ pid }) => pid);
         signal(first!, "SIGSTOP");
         for (const pid of others) signal(pid, "SIGKILL");
