@@ -24,7 +24,7 @@ for (const host of runtimes()) {
   describe(`long chaos with workers on ${host}`, () => {
     for (const [at, door] of workerDoors.entries()) {
       test(`${door}: ${seconds} s of everything`, async () => {
-        const toll = await ordeal({ host, door, seconds, clients: 24, torments, every: 60, seed: seed + at });
+        const toll = await ordeal({ host, door, seconds, clients: 24, torments, every: 110, seed: seed + at });
         console.log(
           `${door}: ${toll.served} served, ${toll.failures.length} failed of ${toll.excused} excused, ${toll.left} left, ` +
             `slowest ${Math.round(toll.slowest)} ms, ${JSON.stringify(toll.done)}`,
