@@ -93,7 +93,7 @@ export class Visitor {
     for (const [value, name] of this.#names) text = text.replaceAll(value, name);
     return text.replace(/Max-Age=(\d+)/gi, (_, seconds) => `Max-Age=${Math.round(Number(seconds) / 60)} minutes`)
       .replace(/\w{3}, \d\d[- ]\w{3}[- ]\d{4} [\d:]{8} GMT/g, (date) => {
-        return Math.abs(Date.parse(date) - Date.now()) < 86_400_000 ? "<about now>" : date;
+        return Math.abs(Date.parse(date) - Date.now()) < 400 * 86_400_000 ? "<a date>" : date;
       });
   }
 }
