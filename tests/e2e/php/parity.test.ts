@@ -70,6 +70,12 @@ for (const host of hosts()) {
       }
     }
 
+    test("native: the length told to HEAD is that of GET", async () => {
+      const visitor = new Visitor(servers.get("native")!.port);
+      const length = (await visitor.go("HEAD", "/big")).header("content-length");
+      expect(length).toBe(String((await visitor.go("GET", "/big")).body.length));
+    });
+
     for (const door of ["native", "goridge"] as const) {
       test(`${door}: an exception that the application lets through is a 500 without its text`, async () => {
         const visitor = new Visitor(servers.get(door)!.port);

@@ -134,7 +134,7 @@ export interface Row {
 
 /** The processes as the admin listener lists them. */
 export async function rows(server: TestServer): Promise<Row[]> {
-  const response = await fetch(`${server.adminUrl}/-/php`);
+  const response = await fetch(`${server.adminUrl}/-/php`, { headers: { connection: "close" } });
   const { pools } = await response.json() as {
     readonly pools?: Readonly<Record<string, { readonly processes?: Row[] }>>;
   };
