@@ -1,7 +1,25 @@
 import { type Token, token } from "../plugin.ts";
 
-/** Why a gate did not let someone in. */
-export type Refusal = "full" | "grace" | "deadline" | "draining" | "cancelled";
+/**
+ * Why a gate did not let someone in: the line is full, the wait was too long, its deadline passed, the gate drains, it left by
+ * itself; it would not have been let in by its deadline (`predicted`), its class is turned away before it queues (`class`) or
+ * gave its place in a full line to a higher one (`evicted`), its key has its share (`key`), or the line stands too long
+ * (`codel`).
+ */
+export type Refusal =
+  | "full"
+  | "grace"
+  | "deadline"
+  | "draining"
+  | "cancelled"
+  | "predicted"
+  | "class"
+  | "evicted"
+  | "key"
+  | "codel";
+
+/** How much it matters that someone is let in, most first: the classes of Google's SRE book, chapter "Handling Overload". */
+export type Criticality = "critical_plus" | "critical" | "sheddable_plus" | "sheddable";
 
 /**
  * Someone who waits at a gate. The record is the queue node itself, so waiting allocates nothing more: give it to
@@ -12,6 +30,10 @@ export interface Waiter {
   readonly weight?: number;
   /** Latest moment to be granted, in ms on the gate's clock; no limit but the gate's own grace when absent. */
   readonly deadline?: number;
+  /** `critical` when absent. Of account only where the gate has classes. */
+  readonly criticality?: Criticality;
+  /** Whose share of its class this takes (an address, a tenant); all without one are one. Of account only where the gate has keys. */
+  readonly key?: string;
   /** Called once, when the permits are this waiter's. It must not throw; it may call the gate. */
   onGrant(waitedMs: number): void;
   /** Called once, when the wait ended without permits. */
@@ -61,6 +83,8 @@ export interface Gates {
   /** Makes the gate, or resizes the one that has this name. */
   open(name: string, limit: number, terms?: GateTerms): Gate;
   find(name: string): Gate | undefined;
+  /** Forgets the gate and refuses who waits at it; permits that are out may still be given back. For gates that come and go. */
+  forget(name: string): void;
 }
 
 /** The service of the admission plugin. */

@@ -40,6 +40,11 @@ const refusals: Readonly<Record<Refusal, readonly [code: string, status: number,
   deadline: ["ADMISSION_DEADLINE", 504, "the deadline passed in line"],
   draining: ["ADMISSION_DRAINING", 503, "the gate is draining"],
   cancelled: ["ADMISSION_CANCELLED", 499, "the wait was cancelled"],
+  predicted: ["ADMISSION_PREDICTED", 503, "its deadline would pass in line"],
+  class: ["ADMISSION_CLASS", 503, "its class is turned away while the gate is overloaded"],
+  evicted: ["ADMISSION_EVICTED", 503, "a more critical waiter took its place in the full line"],
+  key: ["ADMISSION_KEY", 429, "its key has its share already"],
+  codel: ["ADMISSION_CODEL", 503, "the line has stood for too long"],
 };
 
 /**

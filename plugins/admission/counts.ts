@@ -22,7 +22,7 @@ export function tally(): Tally {
   return {
     immediate: 0,
     queued: 0,
-    refused: { full: 0, grace: 0, deadline: 0, draining: 0 },
+    refused: { full: 0, grace: 0, deadline: 0, draining: 0, predicted: 0, class: 0, evicted: 0, key: 0, codel: 0 },
     cancelled: 0,
     overtakes: 0,
   };

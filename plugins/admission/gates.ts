@@ -30,6 +30,14 @@ export class NamedGates implements Gates {
     return this.#gates.get(name);
   }
 
+  forget(name: string): void {
+    const gate = this.#gates.get(name);
+    if (gate === undefined) return;
+    this.#gates.delete(name);
+    this.#lasting.delete(gate);
+    gate.close();
+  }
+
   [Symbol.iterator](): Iterator<FairGate> {
     return this.#gates.values();
   }

@@ -9,7 +9,19 @@ import { refusal } from "./refusal.ts";
 const shortMs = 50;
 
 /** How an admission can end; the label of `fairlead_admission_total`. */
-export type Outcome = "immediate" | "queued" | "shed_full" | "shed_grace" | "deadline" | "cancelled" | "drained";
+export type Outcome =
+  | "immediate"
+  | "queued"
+  | "shed_full"
+  | "shed_grace"
+  | "shed_predicted"
+  | "shed_class"
+  | "shed_evicted"
+  | "shed_codel"
+  | "key_cap"
+  | "deadline"
+  | "cancelled"
+  | "drained";
 
 /** Where a lane keeps its numbers: children resolved once. */
 export interface LaneMeter {
@@ -23,6 +35,11 @@ const outcomes: Readonly<Record<Refusal, Outcome>> = {
   deadline: "deadline",
   draining: "drained",
   cancelled: "cancelled",
+  predicted: "shed_predicted",
+  class: "shed_class",
+  evicted: "shed_evicted",
+  key: "key_cap",
+  codel: "shed_codel",
 };
 
 /** Exchanges on their way through one gate. All of a lane's exchanges share one permit object: a permit has no state. */
