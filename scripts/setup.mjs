@@ -71,6 +71,7 @@ export const testNeeds = [
   // WordPress takes no images without it since 6.8.
   { present: () => phpHas("gd"), packages: ["php-gd"] },
   { pattern: /^mariadbd$/, packages: ["mariadb-server"] },
+  { pattern: /^redis-server$/, packages: ["redis-server"] },
   { pattern: /^nginx$/, packages: ["nginx"] },
   { pattern: /^openssl$/, packages: ["openssl"] },
   { pattern: /^curl$/, packages: ["curl"] },
