@@ -170,7 +170,15 @@ class Run {
     const running = this.#running.get(`${arm.name}-${page.site}`)!;
     const target = { port: running.port, path: page.path };
     await quiet(o.maxForeign, o.patience);
-    const capacity = await capacityOf({ ...target, clients: 32, seconds: o.seconds });
+    let capacity: number;
+    try {
+      capacity = await capacityOf({ ...target, clients: 32, seconds: o.seconds });
+    } catch (error) {
+      // It refuses some of 32 clients already: there is no capacity to take shares of.
+      return say(
+        `round ${round + 1}  ${page.name} open x${share} ${arm.name}: not measured, ${(error as Error).message}`,
+      );
+    }
     await drained(target, await calmLimit(target));
     await checkIdentity(running);
     const result = await openLoop({
