@@ -175,9 +175,10 @@ class Run {
       capacity = await capacityOf({ ...target, clients: 32, seconds: o.seconds });
     } catch (error) {
       // It refuses some of 32 clients already: there is no capacity to take shares of.
-      return say(
+      say(
         `round ${round + 1}  ${page.name} open x${share} ${arm.name}: not measured, ${(error as Error).message}`,
       );
+      return;
     }
     await drained(target, await calmLimit(target));
     await checkIdentity(running);
