@@ -87,6 +87,9 @@ function phpHas(extension) {
   return spawnSync("php", ["-r", `exit(extension_loaded('${extension}') ? 0 : 1);`]).status === 0;
 }
 
+/** The need of an extension of PHP. */
+export const phpExtension = (name, packageName) => ({ present: () => phpHas(name), packages: [packageName] });
+
 export const phpNeeds = [
   { pattern: /^php-fpm(\d+\.\d+)?$/, packages: ["php-fpm"] },
 ];
