@@ -1,3 +1,4 @@
+import { embedVerb } from "../plugins/php/embed/command.ts";
 import { CoreError } from "../core/error.ts";
 import { runtime, version } from "../core/version.ts";
 import { check } from "./check.ts";
@@ -38,6 +39,8 @@ export async function main(args: readonly string[]): Promise<number> {
     console.log(usage);
     return name === undefined ? 2 : 0;
   }
+  // Not a verb for people: the binary starts itself so.
+  if (name === embedVerb) return await (await import("../plugins/php/embed/host.ts")).runEmbedHost();
   if (name === "--version" || name === "-v") return await printVersion();
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (verb === undefined) {

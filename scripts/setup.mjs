@@ -1,6 +1,6 @@
 // What the two commands need before they can run: npm packages, and the distribution's packages when we may install them.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -15,7 +15,8 @@ export function run(command, args, options = {}) {
 
 /** Installs the npm packages when they are not there yet. */
 export function npmPackages() {
-  const wanted = [".bin/bun", ".bin/deno", "hono", "zod", "smol-toml", "fast-check"];
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const wanted = [".bin/bun", ".bin/deno", ...Object.keys({ ...dependencies, ...devDependencies })];
   if (wanted.every((name) => existsSync(join(root, "node_modules", name)))) return;
   console.error("Installing npm packages ...");
   const code = run("npm", [existsSync(join(root, "package-lock.json")) ? "ci" : "install", "--no-audit", "--no-fund"]);
@@ -34,15 +35,42 @@ export function found(pattern) {
   });
 }
 
+const missingOf = (needs) =>
+  needs.filter((need) => !(need.present?.() ?? found(need.pattern))).flatMap((need) => need.packages);
+
+const mayInstall = () => process.getuid?.() === 0 && found(/^apt-get$/);
+
+/** Whether what is missing is nothing, or can be installed by {@link systemPackages}. */
+export const canHave = (needs) => missingOf(needs).length === 0 || mayInstall();
+
+/**
+ * For a machine without PHP where we may install none: PHP as an npm package, 100 MB of it. Says what to install where that needs
+ * libraries which the system does not have.
+ */
+export function embeddedPhp() {
+  const name = "@platformatic/php-node";
+  const loads = () => spawnSync(process.execPath, ["-e", `require(${JSON.stringify(name)})`], { cwd: root });
+  if (loads().status === 0) return;
+  console.error(`There is no PHP: installing ${name} ...`);
+  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", name]);
+  const { status, stderr } = loads();
+  if (status === 0) return;
+  const why = /[^\n]*(?:cannot open shared object file|Cannot find module)[^\n]*/.exec(String(stderr))?.[0]?.trim();
+  fail(
+    "Please install php-fpm with your system's package manager, then run this again" +
+      (why === undefined ? "" : ` (PHP from npm does not load here: ${why})`),
+  );
+}
+
 /**
  * Installs Debian packages for the programs that are missing, when we are root; otherwise says in one sentence what to
  * install.
  * @param {readonly { pattern?: RegExp, present?: () => boolean, packages: readonly string[] }[]} needs
  */
 export function systemPackages(needs) {
-  const missing = needs.filter((need) => !(need.present?.() ?? found(need.pattern))).flatMap((need) => need.packages);
+  const missing = missingOf(needs);
   if (missing.length === 0) return;
-  if (process.getuid?.() !== 0 || !found(/^apt-get$/)) {
+  if (!mayInstall()) {
     fail(`Please install ${missing.join(", ")} with your system's package manager, then run this again`);
   }
   console.error(`Installing ${missing.join(", ")} ...`);
@@ -58,6 +86,9 @@ export function systemPackages(needs) {
 function phpHas(extension) {
   return spawnSync("php", ["-r", `exit(extension_loaded('${extension}') ? 0 : 1);`]).status === 0;
 }
+
+/** The need of an extension of PHP. */
+export const phpExtension = (name, packageName) => ({ present: () => phpHas(name), packages: [packageName] });
 
 export const phpNeeds = [
   { pattern: /^php-fpm(\d+\.\d+)?$/, packages: ["php-fpm"] },

@@ -2,10 +2,11 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { closed, openCopy } from "./readable.mjs";
-import { bun, npmPackages, phpNeeds, root, systemPackages } from "./setup.mjs";
+import { bun, canHave, embeddedPhp, npmPackages, phpNeeds, root, systemPackages } from "./setup.mjs";
 
 npmPackages();
-systemPackages(phpNeeds);
+if (canHave(phpNeeds)) systemPackages(phpNeeds);
+else embeddedPhp();
 
 let site = "examples/hello";
 let copy;

@@ -27,7 +27,7 @@ final class Superglobals
     /** @var array<string, mixed>|null $_SERVER as it came, without the environment */
     private static ?array $headers = null;
 
-    public static function boot(): void
+    public static function boot(bool $worker = true): void
     {
         $ours = \array_flip(self::OURS);
         self::$environment = \array_filter(
@@ -36,9 +36,11 @@ final class Superglobals
             static fn(int|string $name): bool => !\str_starts_with((string) $name, 'HTTP_') && $name !== 'HTTPS',
             \ARRAY_FILTER_USE_KEY,
         );
-        self::$environment['FRANKENPHP_WORKER'] = $_SERVER['FRANKENPHP_WORKER'] = '1';
-        unset($_SERVER['FAIRLEAD_SOCKET'], $_SERVER['FAIRLEAD_TOKEN']);
-        \putenv('FRANKENPHP_WORKER=1');
+        if ($worker) {
+            self::$environment['FRANKENPHP_WORKER'] = $_SERVER['FRANKENPHP_WORKER'] = '1';
+            unset($_SERVER['FAIRLEAD_SOCKET'], $_SERVER['FAIRLEAD_TOKEN']);
+            \putenv('FRANKENPHP_WORKER=1');
+        }
         // A php-cgi that the application starts must not take them for its own.
         foreach (self::OURS as $name) {
             if (!\str_starts_with($name, 'FAIRLEAD_')) {

@@ -5,7 +5,7 @@ const ini = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
 
 /** What one pool of PHP processes is like. Times in ms, memory in bytes. */
 export interface PoolSettings {
-  readonly engine: "auto" | "fpm" | "worker";
+  readonly engine: "auto" | "fpm" | "worker" | "embed";
   readonly concurrency: number;
   readonly max_concurrency: number;
   readonly binary?: string | undefined;
@@ -63,8 +63,10 @@ const inherited = {
 };
 
 const own = {
-  engine: z.enum(["auto", "fpm", "worker"]).default("auto")
-    .describe("fpm runs each request anew; worker boots a script once. auto: worker where script is set, else fpm."),
+  engine: z.enum(["auto", "fpm", "worker", "embed"]).default("auto").describe(
+    "fpm runs each request anew; worker boots a script once; embed has PHP from the npm package @platformatic/php-node. auto: worker " +
+      "where script is set, else fpm, or embed where there is no php-fpm and the package is installed.",
+  ),
   concurrency: z.int().min(0).max(10_000).default(0)
     .describe("PHP processes, and so requests at once; 0 decides by CPUs and memory."),
   max_concurrency: z.int().min(0).max(10_000).default(0)
@@ -139,11 +141,13 @@ function poolProblem(
   settings: PoolSettings,
 ): readonly [key: Exclude<keyof PoolSettings, Inherited>, text: string] | undefined {
   const { concurrency, max_concurrency: most, max_memory: soft, hard_memory: hard } = settings;
-  if (engineOf(settings) === "fpm") {
+  if (engineOf(settings) !== "worker") {
     if (settings.script !== undefined) return ["script", 'it is for engine = "worker"'];
     if (settings.isolation === "fork") return ["isolation", 'fork is for engine = "worker"'];
     if (settings.watch.length > 0) return ["watch", 'it is for engine = "worker"'];
     if (most > 0) return ["max_concurrency", 'it is for engine = "worker"'];
+    if (settings.engine !== "embed") return undefined;
+    if (settings.fastcgi !== undefined) return ["fastcgi", 'it is for engine = "fpm"'];
     return undefined;
   }
   if (settings.script === undefined) return ["engine", 'expected a script too: "worker" needs one'];
@@ -176,6 +180,6 @@ export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSet
 }
 
 /** What `auto` means. */
-export function engineOf({ engine, script }: Pick<PoolSettings, "engine" | "script">): "fpm" | "worker" {
+export function engineOf({ engine, script }: Pick<PoolSettings, "engine" | "script">): "fpm" | "worker" | "embed" {
   return engine !== "auto" ? engine : script === undefined ? "fpm" : "worker";
 }

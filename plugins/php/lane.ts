@@ -4,6 +4,7 @@
  * @module
  */
 import { resolve } from "node:path";
+import { CoreError } from "../../core/error.ts";
 import type { Gates } from "../../core/contracts/gates.ts";
 import type { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import type { Site } from "../../core/contracts/site.ts";
@@ -13,6 +14,7 @@ import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
 import { chooseConcurrency } from "./concurrency.ts";
 import { engineOf, type PoolSettings } from "./config.ts";
 import { diskFs, folderIdentity } from "./disk_fs.ts";
+import { findEmbedded } from "./embed/launcher.ts";
 import type { Engine } from "./engine.ts";
 import { FpmPool } from "./fpm_pool.ts";
 import type { PhpCounts } from "./metrics.ts";
@@ -75,18 +77,26 @@ export class PhpLane {
     const size = chosen?.children ?? settings.concurrency;
     if (chosen !== undefined) log("info", name === "php" ? chosen.reason : `${name}: ${chosen.reason}`);
     const { software } = site;
-    if (engineOf(settings) === "fpm") {
+    const kind = engineOf(settings);
+    const worker = () => {
+      const { baseDir, maxBody } = site;
+      const gate = () => gates?.find(name);
+      const options = { settings, lane: name, workers: size, baseDir, software, maxBody, count, log, gate };
+      return WorkerEngine.start(options, kind !== "worker");
+    };
+    if (kind === "fpm") {
       const warning = settings.fastcgi === undefined ? unreadable(site.publicRoot!, settings.user) : undefined;
       if (warning !== undefined) log("warn", warning);
       const engine = { settings, children: size, log };
-      this.engine = await FpmPool.start({ engine, lane: name, software, count, log });
+      try {
+        this.engine = await FpmPool.start({ engine, lane: name, software, count, log });
+      } catch (error) {
+        if (!canEmbed(settings, error) || findEmbedded(site.baseDir) === undefined) throw error;
+        this.engine = await worker();
+      }
     } else {
-      this.#script = workerScript(settings, site);
-      const { baseDir, maxBody } = site;
-      const gate = () => gates?.find(name);
-      this.engine = await WorkerEngine.start(
-        { settings, lane: name, workers: size, baseDir, software, maxBody, count, log, gate },
-      );
+      if (kind === "worker") this.#script = workerScript(settings, site);
+      this.engine = await worker();
     }
     gates?.open(name, size);
   }
@@ -117,6 +127,12 @@ export class PhpLane {
     await this.engine?.reload();
     if (this.#script !== undefined) this.#script = workerScript(this.#options.settings, this.#options.site);
   });
+}
+
+/** Whether what `auto` tries first is not there, and nothing said that it should be. */
+function canEmbed({ engine, binary, fastcgi }: PoolSettings, error: unknown): boolean {
+  const absent = error instanceof CoreError && error.code === "PHP_NOT_FOUND";
+  return absent && engine === "auto" && binary === undefined && fastcgi === undefined;
 }
 
 /** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */

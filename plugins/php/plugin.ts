@@ -48,7 +48,7 @@ const php: AnyPlugin = definePlugin({
           "give other pools a shorter one of their own";
         throw new CoreError("CONFIG_PHP", text);
       }
-      if (engineOf(settings) === "fpm" && site.publicRoot === undefined) return;
+      if (engineOf(settings) !== "worker" && site.publicRoot === undefined) return;
       const [gates, told] = [ctx.find(Gates), ctx.find(ScriptSettings)];
       const lane = new PhpLane({ name, settings, matches, site, count: count(name), log, gates, told });
       lanes.push(lane);

@@ -17,6 +17,7 @@ import { inspectProcess } from "./worker/inspect.ts";
 import { WorkerPool } from "./worker/pool.ts";
 import { describeCrash } from "./worker/report.ts";
 import { type Generation, type Launcher, makeLauncher } from "./worker_launch.ts";
+import { makeEmbedLauncher } from "./embed/launcher.ts";
 import type { FormLimits } from "./forms/limits.ts";
 
 /** Request bodies up to this size (bytes) are kept in memory until PHP takes them. */
@@ -100,8 +101,9 @@ export class WorkerEngine implements Engine {
     });
   }
 
-  static async start(options: WorkerEngineOptions): Promise<WorkerEngine> {
-    const launcher = await makeLauncher(options);
+  /** With `embed`, processes that have PHP within them and run each request anew; else workers. */
+  static async start(options: WorkerEngineOptions, embed = false): Promise<WorkerEngine> {
+    const launcher = await (embed ? makeEmbedLauncher : makeLauncher)(options);
     try {
       const engine = new WorkerEngine(options, launcher);
       engine.#pool.start();

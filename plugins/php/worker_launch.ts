@@ -44,7 +44,7 @@ export interface Generation {
 export interface Launcher {
   readonly folder: WorkerFolder;
   readonly user: RunAs | undefined;
-  readonly protocol: WorkerProtocol;
+  readonly protocol: WorkerProtocol | "embed";
   /** Paths are resolved anew: behind a link there may be another release by now. */
   begin(): Generation;
   close(): void;
@@ -175,7 +175,8 @@ const always = /^(?:PATH|TMPDIR|TZ|LANG|LC_\w+|PHPRC)$/;
 /** What belongs to whoever runs them. */
 const personal = /^(?:HOME|USER|LOGNAME)$/;
 
-function environment({ env, clear_env }: PoolSettings, user: RunAs | undefined): Record<string, string> {
+/** What a pool's processes have in their environment. */
+export function environment({ env, clear_env }: PoolSettings, user: RunAs | undefined): Record<string, string> {
   const ours: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined || name.startsWith("FAIRLEAD_")) continue;
