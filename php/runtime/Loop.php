@@ -48,6 +48,11 @@ final class Loop
         self::$reserve = \str_repeat("\0", 65536);
         \ignore_user_abort(true);
         Superglobals::boot();
+        // As FrankenPHP does, a script starts in the root of its application: php-cgi has gone to the folder of the script.
+        $root = \getenv('FAIRLEAD_ROOT');
+        if (\is_string($root) && @\chdir($root)) {
+            \putenv('FAIRLEAD_ROOT');
+        }
         Reply::captureOutput();
         self::$end = new class {
             public function __destruct()

@@ -13,7 +13,7 @@ final class Superglobals
 {
     /** What started php-cgi as a CGI program, and us; the environment without it is the application's. */
     private const OURS = [
-        'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'PHP_INI_SCAN_DIR', 'QUERY_STRING', 'REDIRECT_STATUS', 'REQUEST_METHOD',
+        'FAIRLEAD_ROOT', 'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'PHP_INI_SCAN_DIR', 'QUERY_STRING', 'REDIRECT_STATUS', 'REQUEST_METHOD',
         'SCRIPT_FILENAME', 'SCRIPT_NAME', 'SERVER_SOFTWARE',
     ];
 
@@ -38,7 +38,7 @@ final class Superglobals
         );
         if ($worker) {
             self::$environment['FRANKENPHP_WORKER'] = $_SERVER['FRANKENPHP_WORKER'] = '1';
-            unset($_SERVER['FAIRLEAD_SOCKET'], $_SERVER['FAIRLEAD_TOKEN']);
+            unset($_SERVER['FAIRLEAD_ROOT'], $_SERVER['FAIRLEAD_SOCKET'], $_SERVER['FAIRLEAD_TOKEN']);
             \putenv('FRANKENPHP_WORKER=1');
         }
         // A php-cgi that the application starts must not take them for its own.

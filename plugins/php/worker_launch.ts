@@ -122,8 +122,9 @@ interface Parts extends LauncherOptions {
 }
 
 function generation(parts: Parts): Generation {
-  const { settings, php, protocol, user, folder, door, env, log } = parts;
+  const { settings, php, protocol, user, folder, door, log } = parts;
   const cwd = real(parts.root);
+  const env = { ...parts.env, FAIRLEAD_ROOT: cwd };
   const script = real(parts.script);
   // On the command line, which everybody can read, stand only settings that must override all files.
   const ini = Object.fromEntries(Object.entries(settings.ini).filter(([name]) => fixedSettings.has(name)));

@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -286,6 +287,15 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     expect((await text(server, "/api/who")).split(" ")[1]).toBe("2");
     expect(await text(server, "/anything")).toBe("fpm-fcgi");
     expect((await pools(server)).map(({ name }) => name)).toEqual(["php:api", "php"]);
+  });
+
+  test(`workers on ${host}: a script starts in the root of its application, wherever it lies`, async () => {
+    const dir = site();
+    mkdirSync(join(dir, "deep/down"), { recursive: true });
+    const script = "<?php $at = getcwd(); while (frankenphp_handle_request(function () use ($at) { echo $at; }));";
+    writeFileSync(join(dir, "deep/down/worker.php"), script);
+    await using server = await start(host, { script: "deep/down/worker.php", concurrency: 1 }, dir);
+    expect(await text(server, "/")).toBe(realpathSync(dir));
   });
 
   test(`workers on ${host}: a script that does not boot is told, tried slowly, and taken up when it is mended`, async () => {
