@@ -40,7 +40,10 @@ describe("laps", () => {
 
 describe("passedOver", () => {
   test("counts who was passed, not who passed, and forgives what is within the margin", () => {
-    const order = [{ sent: 5, started: 1 }, { sent: 0, started: 2 }, { sent: 4.5, started: 3 }, { sent: 6, started: 4 }];
+    const order = [{ sent: 5, started: 1 }, { sent: 0, started: 2 }, { sent: 4.5, started: 3 }, {
+      sent: 6,
+      started: 4,
+    }];
     expect(passedOver(order, 1)).toBe(1 / 4);
     expect(passedOver(order, 0)).toBe(2 / 4);
   });
