@@ -87,7 +87,8 @@ export function figures(run: ClosedLoop, clients: number, slots: number): Figure
 }
 
 function drawn(ascending: ArrayLike<number>, lap: number): number[] {
-  return Array.from({ length: DRAWN }, (_, i) => ascending[Math.floor((i + 0.5) / DRAWN * ascending.length)]! / lap);
+  const at = (i: number) => ascending[Math.floor((i + 0.5) / DRAWN * ascending.length)]! / lap;
+  return Array.from({ length: DRAWN }, (_, i) => Math.round(at(i) * 10_000) / 10_000);
 }
 
 /** Ms between a sending and its answer that lie in the window, of all clients together. */

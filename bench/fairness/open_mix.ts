@@ -68,7 +68,7 @@ export function capacity({ fast, slow }: Pick<Unloaded, "fast" | "slow">, slots:
 }
 
 /** One request at a time, each once the last is answered. */
-export async function unloaded(port: number): Promise<Unloaded> {
+export async function unloaded(port: number, requests = 300): Promise<Unloaded> {
   const times = async (path: string, count: number, gap: number) => {
     const arrivals = Array.from({ length: count }, (_, i) => ({ at: i * gap, path: `${path}?i=-1` }));
     const { outcomes } = await send(port, arrivals, 10_000);
@@ -76,8 +76,8 @@ export async function unloaded(port: number): Promise<Unloaded> {
     if (bad !== undefined) throw new Error(`${path} answered ${bad.status} to a single client`);
     return sorted(outcomes.map(({ took }) => took));
   };
-  await times(FAST, 100, 20);
-  const fast = await times(FAST, 300, 20), slow = await times(SLOW, 5, 600);
+  await times(FAST, Math.ceil(requests / 3), 20);
+  const fast = await times(FAST, requests, 20), slow = await times(SLOW, 3, 600);
   return { fast: rank(fast, 0.5), slow: rank(slow, 0.5), fastP99: rank(fast, 0.99) };
 }
 

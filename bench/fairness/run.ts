@@ -147,7 +147,8 @@ class Run {
   async #opened(field: Field, arms: readonly Arm[]): Promise<void> {
     const o = this.#o;
     const alone = new Map<string, Unloaded>();
-    for (const arm of arms) alone.set(arm.name, await unloaded(field.get(arm, "scripts").port));
+    const probes = Math.min(300, Math.ceil(o.openSeconds * 10));
+    for (const arm of arms) alone.set(arm.name, await unloaded(field.get(arm, "scripts").port, probes));
     // The same arrivals for all: what the fastest server needs without load says what a slot is worth.
     const all = [...alone.values()];
     const fastest = {
