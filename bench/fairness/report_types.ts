@@ -5,7 +5,7 @@
  */
 import type { Machine } from "../http/machine.ts";
 import type { Gate } from "./gates.ts";
-import type { OpenSample } from "./open_mix.ts";
+import type { OpenSample } from "./open_figures.ts";
 import type { Sample } from "./window.ts";
 
 export interface Report {

@@ -6,7 +6,7 @@
 import { median } from "../http/summary.ts";
 import { BARGING, CONTROL, FAIR } from "./arms.ts";
 import { type Gate, gate } from "./gates.ts";
-import { openGates, type OpenSample } from "./open_mix.ts";
+import { openGates, type OpenSample } from "./open_figures.ts";
 import type { NamedGate, Verdict } from "./report_types.ts";
 import type { Sample } from "./window.ts";
 

@@ -2,7 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { send } from "../../../bench/http/arrivals.ts";
-import { capacity, mix, openFigures, openGates, type OpenSample, wasted } from "../../../bench/fairness/open_mix.ts";
+import {
+  capacity,
+  mix,
+  openFigures,
+  openGates,
+  type OpenSample,
+  wasted,
+} from "../../../bench/fairness/open_figures.ts";
 
 const alone = { fast: 5, slow: 500 };
 
