@@ -14,9 +14,9 @@ const RIGHT = 110;
 const TOP = 34;
 /** Names in a row of the legend. */
 const IN_ROW = 3;
-const COLOURS = ["#2f6f9f", "#c2703d", "#4f8a4b", "#8a5a9e", "#7a7a7a"];
+export const COLOURS: readonly string[] = ["#2f6f9f", "#c2703d", "#4f8a4b", "#8a5a9e", "#7a7a7a"];
 
-function escape(text: string): string {
+export function escape(text: string): string {
   return text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c);
 }
 

@@ -20,6 +20,8 @@ export interface FieldOptions {
   readonly fairlead: string;
   readonly toml: string;
   readonly keep: boolean;
+  /** More scripts for the site `scripts`, by name. */
+  readonly scripts?: Readonly<Record<string, string>>;
   say(text: string): void;
 }
 
@@ -55,6 +57,7 @@ export class Field {
     const scripts = join(this.#dir, "scripts");
     const ini = join(this.#dir, "php.ini");
     writeScripts(scripts);
+    for (const [name, text] of Object.entries(this.#o.scripts ?? {})) writeFileSync(join(scripts, name), text);
     writeFileSync(ini, PHP_INI);
     for (const site of this.#o.sites) {
       for (const arm of this.#o.arms) {

@@ -21,6 +21,8 @@ export interface ArmOptions {
   readonly fairleadRoot: string;
   /** Appended to the configuration of every Fairlead arm. */
   readonly fairleadToml: string;
+  /** The lines of `[admission]` of a Fairlead arm, when they are not those of everybody. */
+  readonly admissionToml?: string;
 }
 
 export interface Running {

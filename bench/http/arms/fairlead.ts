@@ -22,8 +22,7 @@ listen = "127.0.0.1:${adminPort}"
 concurrency = ${o.children}
 
 [admission]
-max_queue = 10000
-grace = "30s"
+${o.admissionToml ?? `max_queue = 10000\ngrace = "30s"`}
 
 [log]
 level = "warn"
