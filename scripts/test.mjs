@@ -111,7 +111,8 @@ if (runs("check")) {
 }
 if (runs("bun")) {
   const left = long.map((path) => `--path-ignore-patterns=**/${path}**`);
-  await bunTests("unit tests on Bun", [...left, ...under(units.map((path) => `./${path}`))]);
+  // What the benches reckon with, and a short run of one that proves itself.
+  await bunTests("unit tests on Bun", [...left, ...under([...units, "tests/bench"].map((path) => `./${path}`))]);
 }
 if (runs("deno")) {
   // What runs inside PHP is tested on one runtime; `npm run test:php` does on both.
