@@ -65,7 +65,7 @@ describe("the entry for edge runtimes", () => {
     expect(unportable("plugins/admission/plugin.ts")).toContain(
       'plugins/admission/plugin.ts: imports "zod", which edge runtimes need not have',
     );
-    expect(unportable("core/http/bun.ts").join("\n")).toContain("uses Bun");
+    expect(unportable("core/http/bun.ts").join("\n")).toContain("uses process");
   });
 
   test("runs where there are only web APIs", async () => {
