@@ -42,6 +42,9 @@ export {
   type RunningMysqlProxy,
 } from "./cli/mysql_proxy.ts";
 export { acquire, type AcquireOptions, type GatePermit } from "./plugins/admission/acquire.ts";
+export type { AdmissionOptions, AdmissionRules, Refused } from "./plugins/admission/admission_options.ts";
+export { admit, type FetchHandler } from "./plugins/admission/admit.ts";
+export { fairAdmission } from "./plugins/admission/fair_admission.ts";
 export { FairGate } from "./plugins/admission/fair_gate.ts";
 export type { GateOptions } from "./plugins/admission/gate_options.ts";
 export { type FileRequest, type FileSettings, StaticFiles } from "./plugins/static/files.ts";

@@ -1,5 +1,5 @@
-// Fails when an import breaks the architecture: core/ knows no plugin, a plugin knows itself and core/, and only
-// core/http/bun.ts may touch the Bun global's server.
+// Fails when an import breaks the architecture: core/ knows no plugin, a plugin knows itself and core/, and
+// the entries for edge runtimes reach nothing but web APIs.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -26,8 +26,11 @@ export function specifiers(text) {
     .filter((target) => !target.includes("${"));
 }
 
-/** What is wrong with one import, or undefined. Paths are relative to the project, with forward slashes. */
-export function verdict(file, target, packages) {
+/**
+ * What is wrong with one import, or undefined. Paths are relative to the project, with forward slashes; `entries` are those
+ * that the package exports.
+ */
+export function verdict(file, target, packages, entries) {
   const room = file.split("/");
   if (!target.startsWith(".")) {
     if (/^(node:|bun:test$)/.test(target)) return undefined;
@@ -41,7 +44,9 @@ export function verdict(file, target, packages) {
     return `plugin ${room[1]} imports plugin ${to[1]}`;
   }
   if (room[0] === "plugins" && !["plugins", "core"].includes(to[0])) return `plugin ${room[1]} imports ${to.join("/")}`;
-  if (room[0] === "examples" && to[0] !== "examples" && to[0] !== "mod.ts") return `an example imports ${to.join("/")}`;
+  if (room[0] === "examples" && to[0] !== "examples" && !entries.has(to.join("/"))) {
+    return `an example imports ${to.join("/")}, which package.json does not export`;
+  }
   return undefined;
 }
 
@@ -50,13 +55,14 @@ export function brokenImports(folder = top) {
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const run = new Set(Object.keys(manifest.dependencies));
   const all = new Set([...run, ...Object.keys(manifest.devDependencies)]);
+  const entries = new Set(Object.values(manifest.exports).map((path) => path.slice("./".length)));
   const out = [];
   for (const room of ["core", "plugins", "cli", "tests", "bench", "examples"]) {
     for (const path of sources(join(folder, room))) {
       const file = relative(folder, path).split("\\").join("/");
       const packages = room === "tests" || room === "bench" ? all : run;
       for (const target of specifiers(readFileSync(path, "utf8"))) {
-        const wrong = verdict(file, target, packages);
+        const wrong = verdict(file, target, packages, entries);
         if (wrong !== undefined) out.push(`${file}: ${wrong}`);
       }
     }
@@ -64,8 +70,35 @@ export function brokenImports(folder = top) {
   return out;
 }
 
+/** What only some runtimes have; type-only imports are erased and may reach anything. */
+const hostOnly = /(?<![.\w"'`])(?:Bun|Deno|process|Buffer|require|__dirname)\b(?=[.([])|\bimport\.meta\b/;
+
+/**
+ * What keeps an entry from running where there are only web APIs: `node:` modules, packages or globals of a runtime anywhere
+ * in its graph, as lines.
+ */
+export function unportable(entry, folder = top) {
+  const out = [];
+  const seen = new Set([entry]);
+  for (const file of seen) {
+    const text = readFileSync(join(folder, file), "utf8").replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+    const run = text.replace(/^\s*(?:import|export)\s+type\b[^;]*;/gm, "");
+    for (const target of specifiers(run)) {
+      if (target.startsWith(".")) {
+        seen.add(relative(folder, resolve(folder, dirname(file), target)).split("\\").join("/"));
+      } else out.push(`${file}: imports "${target}", which edge runtimes need not have`);
+    }
+    const found = hostOnly.exec(run);
+    if (found !== null) out.push(`${file}: uses ${found[0]}, which edge runtimes need not have`);
+  }
+  return out;
+}
+
+/** Entries of the package that must run everywhere. */
+const portable = ["plugins/admission/mod.ts"];
+
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const broken = brokenImports();
+  const broken = [...brokenImports(), ...portable.flatMap((entry) => unportable(entry))];
   for (const line of broken) console.error(line);
   if (broken.length > 0) process.exit(1);
   console.log("imports keep to their rooms");

@@ -1,0 +1,14 @@
+/**
+ * Fair admission as a library: nothing but web APIs, so it runs on Bun, Deno, Node, in browsers and on edge runtimes.
+ *
+ * @module
+ */
+export type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
+export { CoreError } from "../../core/error.ts";
+export { acquire, type AcquireOptions, type GatePermit } from "./acquire.ts";
+export type { AdmissionOptions, AdmissionRules, Refused } from "./admission_options.ts";
+export { admit, type FetchHandler } from "./admit.ts";
+export type { Clock } from "./clock.ts";
+export { fairAdmission } from "./fair_admission.ts";
+export { FairGate } from "./fair_gate.ts";
+export type { GateOptions } from "./gate_options.ts";
