@@ -197,8 +197,12 @@ export class MemoryStore implements InspectableStore, Keeper {
   }
 
   cancel(wait: MemoryWait): void {
-    if (!wait.place.gate.cancel(wait)) return;
-    wait.settle(this.turnAway(wait, "cancelled", this.#clock.now() - wait.entered));
+    const { place: room, entered, ask } = wait;
+    if (!room.line.has(wait)) return;
+    // Out of the line first: the gate may let others in before it returns.
+    this.#leaveLine(wait);
+    room.gate.cancel(wait);
+    wait.settle(this.#deny(room, "cancelled", ask.signal?.reason, this.#clock.now() - entered));
   }
 
   /** The limit that counts for `ask`, which is checked. */
