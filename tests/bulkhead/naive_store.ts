@@ -11,6 +11,7 @@ export interface NaiveAsk {
 }
 
 interface Held extends NaiveAsk {
+  readonly fence: number;
   end: number;
 }
 
@@ -69,7 +70,7 @@ export class NaiveStore {
     const waits = [...this.bulkheads.values()].flatMap((at) => at.line.filter((one) => one.owner === owner));
     for (const one of waits.sort((a, b) => b.id - a.id)) this.abort(one.id);
     const held = [...this.bulkheads.values()].flatMap((at) => at.held.filter((one) => one.owner === owner));
-    for (const one of held.sort((a, b) => a.end - b.end)) this.release(one.id);
+    for (const one of held.sort((a, b) => a.fence - b.fence)) this.release(one.id);
   }
 
   heard(owner: string): void {
@@ -141,8 +142,8 @@ export class NaiveStore {
   }
 
   #grant(at: Bulkhead, ask: NaiveAsk, waited: number, position: number): void {
-    at.held.push({ ...ask, end: this.now + ask.lease });
-    this.#say(`granted ${ask.id} fence ${++this.fence} after ${waited.toFixed(3)} at ${position}`);
+    at.held.push({ ...ask, fence: ++this.fence, end: this.now + ask.lease });
+    this.#say(`granted ${ask.id} fence ${this.fence} after ${waited.toFixed(3)} at ${position}`);
   }
 
   #deny(ask: NaiveAsk, reason: string, waited: number): void {
