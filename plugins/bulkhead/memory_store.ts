@@ -185,7 +185,7 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   admit(wait: MemoryWait, waitedMs: number): BulkheadAnswer {
     const { place: room, owner, ask } = wait;
-    const first = room.line.values().next().value;
+    const { first } = room.line;
     this.#leaveLine(wait);
     if (first !== wait) this.#events.overtaken?.(room.name);
     return this.#grant(room, owner, ask, waitedMs, wait.position);
@@ -296,7 +296,7 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   #count(room: Room): BulkheadCounts {
     const { gate, held, line } = room;
-    const first = line.values().next().value;
+    const { first } = line;
     return {
       limit: gate.limit,
       active: gate.used,
