@@ -175,6 +175,28 @@ describe("Bulkhead", () => {
     expect([(await next).weight, told, errors]).toEqual([1, ["second"], [new Error("listener")]]);
   });
 
+  test("may be asked again from within a listener: order and numbers hold", async () => {
+    const { bulkhead, store, advance, lost, overtaken } = setUp({ lease: 10, maxWait: 1000 }, true);
+    const order: string[] = [];
+    const take = (label: string) => bulkhead.acquire().then((permit) => (order.push(label), permit));
+    const held = await bulkhead.acquire({ weight: 2, owner: {} });
+    const inside: Promise<BulkheadPermit>[] = [];
+    held.onLost(() => {
+      inside.push(take("inside"));
+      void held.release();
+      store.gone({});
+    });
+    const outside = [take("first"), take("second")];
+    await ticks();
+    await advance(10);
+    expect([order, lost, overtaken]).toEqual([["first", "second"], ["b"], []]);
+    await (await outside[0]!).release();
+    await (await inside[0]!).release();
+    expect(order.at(-1)).toBe("inside");
+    await (await outside[1]!).release();
+    expect(await bulkhead.counts()).toMatchObject({ active: 0, queued: 0 });
+  });
+
   test("refuses to be made of what makes no sense", () => {
     const { store } = setUp();
     const code = (options: BulkheadOptions & { name?: string }) => {
