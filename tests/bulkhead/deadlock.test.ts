@@ -82,6 +82,7 @@ describe("closesCircle", () => {
     const x = new Where(2).hold(a).hold(undefined).wait(c);
     y.wait(a);
     expect(closesCircle(b, x, 1)).toBe(false);
+    expect(closesCircle(b, x, 2)).toBe(false);
   });
 
   test("says nothing of who holds nothing, or does several things at a time", () => {
