@@ -1,0 +1,263 @@
+import type { Gates, Refusal } from "../../core/contracts/gates.ts";
+import type { Awaitable } from "../../core/plugin.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { closesCircle } from "./deadlock.ts";
+import type { BulkheadView, InspectableStore } from "./inspect.ts";
+import { Leases } from "./leases.ts";
+import { Limits } from "./limits.ts";
+import { type Keeper, MemoryGrant, MemoryWait, Owner, Room } from "./memory_parts.ts";
+import { Rooms } from "./rooms.ts";
+import type {
+  BulkheadAnswer,
+  BulkheadAsk,
+  BulkheadCounts,
+  BulkheadDenial,
+  BulkheadDenialReason,
+  BulkheadEvents,
+} from "./store.ts";
+
+/** What a memory store is made of. */
+export interface MemoryStoreOptions {
+  /** Where it opens a gate a bulkhead, named `bulkhead:NAME`. */
+  readonly gates: Gates;
+  /** The host's own limits: callers may ask for less, never for more. */
+  readonly limits?: Limits;
+  readonly events?: BulkheadEvents;
+  /**
+   * Which owners can vanish without a word. Their permits have leases, and whoever hosts them calls `heard`. None when absent:
+   * what runs in this process ends by itself, or with the process.
+   */
+  readonly canVanish?: (owner: object) => boolean;
+  /** Told what a listener threw; the store goes on. Thrown from a microtask when absent. */
+  readonly onError?: (error: unknown) => void;
+  /** The clock of the gates. */
+  readonly clock?: Clock;
+  /** Bulkheads that nobody uses and that are remembered all the same; 1000 when absent. */
+  readonly maxIdle?: number;
+  /** Where fences start; from the wall clock when absent, so that they rise across restarts. */
+  readonly firstFence?: number;
+}
+
+const denialOf: Readonly<Record<Refusal, BulkheadDenialReason>> = {
+  // After it got in line: the limit has shrunk below what it wants.
+  full: "full",
+  evicted: "queue_full",
+  key: "full",
+  class: "full",
+  grace: "timeout",
+  deadline: "timeout",
+  predicted: "timeout",
+  codel: "timeout",
+  draining: "draining",
+  cancelled: "cancelled",
+};
+
+/**
+ * Permits in this process: strictly first come first served, in the gates of whoever offers `Gates`. What can be granted is granted
+ * within the call, and a permit that comes back is the next waiter's before `release` returns.
+ */
+export class MemoryStore implements InspectableStore, Keeper {
+  readonly kind: string;
+  readonly #rooms: Rooms;
+  readonly #clock: Clock;
+  readonly #events: BulkheadEvents;
+  readonly #canVanish: ((owner: object) => boolean) | undefined;
+  readonly #onError: (error: unknown) => void;
+  readonly #owners = new Map<object, Owner>();
+  readonly #leases: Leases;
+  #fence: number;
+  #closed = false;
+
+  constructor(options: MemoryStoreOptions, kind = "memory") {
+    this.kind = kind;
+    this.#rooms = new Rooms(options.gates, options.limits ?? new Limits(), options.maxIdle ?? 1000);
+    this.#clock = options.clock ?? systemClock;
+    this.#events = options.events ?? {};
+    this.#canVanish = options.canVanish;
+    this.#onError = options.onError ?? throwLater;
+    this.#leases = new Leases(this.#clock, (grant) => this.end(grant, true));
+    // Below 2^53 until the year 2248, and behind the wall clock for any restart that takes less than a million grants a second.
+    this.#fence = options.firstFence ?? Date.now() * 1024;
+  }
+
+  acquire(ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
+    const limit = this.#rooms.limitFor(ask);
+    const { weight, signal } = ask;
+    if (signal?.aborted) return this.#deny(undefined, "cancelled", signal.reason);
+    if (this.#closed) return this.#deny(undefined, "draining");
+    const room = this.#rooms.enter(ask.name, limit);
+    if (room.gate.tryEnter(weight)) return this.#grant(room, this.#ownerOf(ask), ask, 0, 0);
+    if (!(ask.maxWaitMs > 0)) return this.#deny(room, "full");
+    if (room.line.size >= (ask.maxQueue ?? Infinity)) return this.#deny(room, "queue_full");
+    const owner = this.#ownerOf(ask);
+    if (owner !== undefined && closesCircle(owner, room, weight)) return this.#deny(room, "deadlock");
+    return this.#wait(room, owner, ask);
+  }
+
+  counts(name: string): BulkheadCounts | undefined {
+    const room = this.#rooms.find(name);
+    if (room !== undefined) return this.#count(room);
+    const limit = this.#rooms.cap(name);
+    return limit === undefined ? undefined : { limit, active: 0, holders: 0, queued: 0, oldestWaitMs: 0 };
+  }
+
+  resize(name: string, limit: number): void {
+    this.#rooms.resize(name, limit);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#leases.off();
+    this.#rooms.close();
+  }
+
+  /** Owners that hold or wait. */
+  get owners(): number {
+    return this.#owners.size;
+  }
+
+  /** That `owner` lives: its leases begin anew. */
+  heard(owner: object): void {
+    const known = this.#owners.get(owner);
+    if (known !== undefined) known.heardAt = this.#clock.now();
+  }
+
+  /** That `owner` has ended: its waits do too (as `cancelled`), and its permits are back, in the order it took them. */
+  gone(owner: object): void {
+    const known = this.#owners.get(owner);
+    if (known === undefined) return;
+    // None of its waits must get what it gives back, or the place of another of them.
+    for (const wait of [...known.waits].reverse()) this.cancel(wait);
+    for (const grant of [...known.holds]) this.end(grant, false);
+  }
+
+  *look(): Generator<BulkheadView> {
+    const now = this.#clock.now();
+    for (const room of this.#rooms) {
+      yield {
+        name: room.name,
+        ...this.#count(room),
+        held: Array.from(room.held, ({ weight, fence, since, owner }) => ({
+          weight,
+          fence,
+          heldMs: now - since,
+          owner: owner?.self,
+        })),
+        line: Array.from(room.line, ({ weight, entered, owner }) => ({
+          weight,
+          waitedMs: now - entered,
+          owner: owner?.self,
+        })),
+      };
+    }
+  }
+
+  end(grant: MemoryGrant, lost: boolean): void {
+    const { place: room, owner } = grant;
+    grant.state = lost ? "lost" : "back";
+    room.held.delete(grant);
+    if (owner !== undefined) {
+      owner.holds.splice(owner.holds.indexOf(grant), 1);
+      this.#parted(owner);
+      if (this.#canVanish !== undefined) this.#leases.forget(grant);
+    }
+    // Who has lost them hears of it before anybody else has them.
+    if (lost) {
+      grant.tellLost(this.#onError);
+      this.#events.lost?.(room.name);
+    }
+    room.gate.leave(grant.weight);
+    this.#rooms.leave(room);
+  }
+
+  admit(wait: MemoryWait, waitedMs: number): BulkheadAnswer {
+    const { place: room, owner, ask } = wait;
+    const { first } = room.line;
+    this.#leaveLine(wait);
+    if (first !== wait) this.#events.overtaken?.(room.name);
+    return this.#grant(room, owner, ask, waitedMs, wait.position);
+  }
+
+  turnAway(wait: MemoryWait, reason: Refusal, waitedMs: number): BulkheadDenial {
+    this.#leaveLine(wait);
+    return this.#deny(wait.place, denialOf[reason], wait.ask.signal?.reason, waitedMs);
+  }
+
+  cancel(wait: MemoryWait): void {
+    const { place: room, entered, ask } = wait;
+    if (!room.line.has(wait)) return;
+    // Out of the line first: the gate may let others in before it returns.
+    this.#leaveLine(wait);
+    room.gate.cancel(wait);
+    wait.settle(this.#deny(room, "cancelled", ask.signal?.reason, this.#clock.now() - entered));
+  }
+
+  #wait(room: Room, owner: Owner | undefined, ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
+    let settle!: (answer: BulkheadAnswer) => void;
+    const answer = new Promise<BulkheadAnswer>((resolve) => settle = resolve);
+    const wait = new MemoryWait(this, room, owner, ask, this.#clock.now(), settle);
+    const verdict = room.gate.enter(wait);
+    if (verdict === "granted") return this.#grant(room, owner, ask, 0, 0);
+    if (verdict !== "queued") return this.#deny(room, verdict === "full" ? "queue_full" : denialOf[verdict]);
+    room.line.add(wait);
+    if (owner !== undefined) {
+      owner.waits.push(wait);
+      this.#owners.set(owner.self, owner);
+    }
+    wait.listen();
+    return answer;
+  }
+
+  #leaveLine(wait: MemoryWait): void {
+    const { place: room, owner } = wait;
+    room.line.delete(wait);
+    if (owner === undefined) return;
+    owner.waits.splice(owner.waits.indexOf(wait), 1);
+    this.#parted(owner);
+  }
+
+  #grant(room: Room, owner: Owner | undefined, ask: BulkheadAsk, waitedMs: number, position: number): MemoryGrant {
+    const grant = new MemoryGrant(this, room, owner, ask, waitedMs, position, ++this.#fence, this.#clock.now());
+    room.held.add(grant);
+    if (owner !== undefined) {
+      owner.holds.push(grant);
+      this.#owners.set(owner.self, owner);
+      if (this.#canVanish?.(owner.self)) this.#leases.watch(grant);
+    }
+    return grant;
+  }
+
+  /** Known to the store for as long as it holds or waits. */
+  #ownerOf({ owner: self }: BulkheadAsk): Owner | undefined {
+    return self === undefined ? undefined : this.#owners.get(self) ?? new Owner(self);
+  }
+
+  #parted(owner: Owner): void {
+    if (owner.holds.length === 0 && owner.waits.length === 0) this.#owners.delete(owner.self);
+  }
+
+  #deny(room: Room | undefined, reason: BulkheadDenialReason, cause?: unknown, waitedMs = 0): BulkheadDenial {
+    if (room !== undefined) this.#rooms.leave(room);
+    const again = reason === "full" || reason === "queue_full" || reason === "timeout";
+    const retryAfterMs = again && room !== undefined ? room.gate.retryAfter() * 1000 : 0;
+    return { granted: false, reason, waitedMs, retryAfterMs, ...(reason === "cancelled" ? { cause } : undefined) };
+  }
+
+  #count(room: Room): BulkheadCounts {
+    const { gate, held, line } = room;
+    const { first } = line;
+    return {
+      limit: gate.limit,
+      active: gate.used,
+      holders: held.size,
+      queued: line.size,
+      oldestWaitMs: first === undefined ? 0 : this.#clock.now() - first.entered,
+    };
+  }
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
