@@ -208,6 +208,7 @@ final class Loop
         $head = self::readHead($payload);
         $size = \unpack('V', $payload)[1];
         Reply::begin($connection, $number);
+        Reply::openBuffer();
         Superglobals::fill($head);
         Input::open(\strlen($payload) === 4 + $size ? '' : \substr($payload, 4 + $size), $head['input'] ?? null);
         if (\ini_get('expose_php')) {

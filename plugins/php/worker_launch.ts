@@ -82,9 +82,13 @@ export async function makeLauncher(options: LauncherOptions): Promise<Launcher> 
   try {
     const folder = fillWorkerFolder(dirname(door.path), settings.ini, user);
     const scanned = settings.env["PHP_INI_SCAN_DIR"] ?? process.env["PHP_INI_SCAN_DIR"] ?? "";
+    const theirs = environment(settings, user);
+    const own = theirs["PHP_INI_SCAN_DIR"];
     const env = {
-      ...environment(settings, user),
+      ...theirs,
       FAIRLEAD_PHP: folder.php,
+      // What the application finds in its environment, and a PHP that it starts.
+      ...(own === undefined ? {} : { FAIRLEAD_INI_SCAN_DIR: own }),
       // An empty part stands for the folder that PHP was built with.
       PHP_INI_SCAN_DIR: `${scanned}:${folder.ini}`,
     };
