@@ -1,22 +1,20 @@
 import { clearTimeout, setTimeout } from "node:timers";
 
-/** Something that must have ended by `deadline` (ms of `performance.now()`). The links are the list's own. */
-export interface Due<T> {
+/** Something that must have ended by `deadline` (ms of `performance.now()`). */
+export interface Due {
   readonly deadline: number;
-  earlier: T | undefined;
-  later: T | undefined;
+  /** Where it stands among those that are awaited, -1 when it does not; nobody else's to change. */
+  place: number;
 }
 
 /**
- * Calls back for what has not ended a while after its deadline. Most comes in the order of its deadline, as exchanges do that
- * all have the same time: so a list through the items, and one timer for the first, are enough. Who has less time than others
- * passes them from behind.
+ * Calls back for what has not ended a while after its deadline: a binary heap, and one timer for its first. What comes in the
+ * order of its deadline, as exchanges mostly do, stays where it is put.
  */
-export class Deadlines<T extends Due<T>> {
+export class Deadlines<T extends Due> {
   readonly #patience: number;
   readonly #late: (item: T) => void;
-  #first: T | undefined;
-  #last: T | undefined;
+  readonly #heap: T[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The deadline that the timer is for. */
   #armed = 0;
@@ -28,30 +26,50 @@ export class Deadlines<T extends Due<T>> {
   }
 
   add(item: T): void {
-    let before = this.#last, after: T | undefined;
-    while (before !== undefined && before.deadline > item.deadline) {
-      after = before;
-      before = before.earlier;
-    }
-    item.earlier = before;
-    item.later = after;
-    if (before === undefined) this.#first = item;
-    else before.later = item;
-    if (after === undefined) this.#last = item;
-    else after.earlier = item;
+    this.#rise(this.#heap.length, item);
     if (this.#timer === undefined || item.deadline < this.#armed) this.#arm(item.deadline);
   }
 
   /** Whether the item was still awaited. */
   delete(item: T): boolean {
-    const { earlier, later } = item;
-    if (earlier === undefined && this.#first !== item) return false;
-    if (earlier === undefined) this.#first = later;
-    else earlier.later = later;
-    if (later === undefined) this.#last = earlier;
-    else later.earlier = earlier;
-    item.earlier = item.later = undefined;
+    const at = item.place;
+    if (at < 0) return false;
+    item.place = -1;
+    const last = this.#heap.pop()!;
+    if (last !== item) {
+      if (last.deadline < item.deadline) this.#rise(at, last);
+      else this.#sink(at, last);
+    }
     return true;
+  }
+
+  /** Puts the item at this place, or at that of a parent that has more time. */
+  #rise(at: number, item: T): void {
+    const heap = this.#heap;
+    while (at > 0) {
+      const up = (at - 1) >> 1, parent = heap[up]!;
+      if (parent.deadline <= item.deadline) break;
+      heap[at] = parent;
+      parent.place = at;
+      at = up;
+    }
+    heap[at] = item;
+    item.place = at;
+  }
+
+  /** Puts the item at this place, or at that of a child that has less time. */
+  #sink(at: number, item: T): void {
+    const heap = this.#heap, { length } = heap;
+    for (let down = 2 * at + 1; down < length; down = 2 * at + 1) {
+      if (down + 1 < length && heap[down + 1]!.deadline < heap[down]!.deadline) down++;
+      const child = heap[down]!;
+      if (child.deadline >= item.deadline) break;
+      heap[at] = child;
+      child.place = at;
+      at = down;
+    }
+    heap[at] = item;
+    item.place = at;
   }
 
   #arm(deadline: number): void {
@@ -63,7 +81,7 @@ export class Deadlines<T extends Due<T>> {
 
   readonly #look = (): void => {
     this.#timer = undefined;
-    for (let item = this.#first; item !== undefined; item = this.#first) {
+    for (let item = this.#heap[0]; item !== undefined; item = this.#heap[0]) {
       // A timer may come a little early.
       if (item.deadline + this.#patience > performance.now() + 1) return this.#arm(item.deadline);
       this.delete(item);

@@ -34,7 +34,7 @@ let idCount = 0;
  * An exchange but for what differs between runtimes: the peer, the body's source, the Web request and how one learns
  * that the client has left. Costly parts are made on first use, since most requests never look at them.
  */
-export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
+export abstract class BaseExchange implements Exchange, Due {
   readonly id: string;
   readonly method: string;
   readonly protocol: string;
@@ -58,8 +58,7 @@ export abstract class BaseExchange implements Exchange, Due<BaseExchange> {
   late: boolean = false;
   /** Gives the listener its response, as long as it waits for one. */
   answer: ((response: Response) => void) | undefined = undefined;
-  earlier: BaseExchange | undefined = undefined;
-  later: BaseExchange | undefined = undefined;
+  place = -1;
   #permits: Permit[] | undefined;
   #stamped: Response | undefined;
   protected readonly intake: Intake;

@@ -39,23 +39,27 @@ final class Connection
     /** Whether the client of the running request has left. */
     public bool $gone = false;
 
-    public function __construct(string $address, string $token)
+    /** @param resource $socket whose hello has been said */
+    public function __construct($socket)
+    {
+        // Without a limit on how long a client may take with what it is sent: Fairlead has one.
+        \stream_set_timeout($socket, -1);
+        // What has come is taken at once: nothing stays behind where stream_select or the kernel do not see it.
+        \stream_set_read_buffer($socket, 0);
+        $this->socket = $socket;
+    }
+
+    public static function open(string $address, string $token): self
     {
         $socket = @\stream_socket_client("unix://$address", $code, $why, 10);
         if ($socket === false) {
             throw new RuntimeException("Cannot connect to Fairlead at $address: $why");
         }
         \stream_set_blocking($socket, true);
-        // Without a limit on how long a client may take with what it is sent: Fairlead has one.
-        \stream_set_timeout($socket, -1);
-        // What has come is taken at once: nothing stays behind where stream_select or the kernel do not see it.
-        \stream_set_read_buffer($socket, 0);
-        $this->socket = $socket;
+        $self = new self($socket);
         $hello = ['v' => 1, 'token' => $token, 'pid' => \getmypid(), 'php' => \PHP_VERSION, 'sapi' => \PHP_SAPI];
-        if (\getenv('FAIRLEAD_ISOLATION') === 'fork' && \function_exists('posix_getppid')) {
-            $hello['parent'] = \posix_getppid();
-        }
-        $this->send(self::HELLO, 0, 0, \serialize($hello));
+        $self->send(self::HELLO, 0, 0, \serialize($hello));
+        return $self;
     }
 
     public function send(int $type, int $flags, int $number, string $payload = '', string $after = ''): void

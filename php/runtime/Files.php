@@ -24,7 +24,8 @@ final class Files
     public static function accept(array $files, array $fields): array
     {
         $most = self::limitOf($fields);
-        $pairs = [];
+        // Unlike fields they are not counted (max_input_vars): max_file_uploads is their limit.
+        $all = [];
         foreach ($files as [$param, $filename, $mime, $path, $error, $size]) {
             if (!self::isBalanced($param)) {
                 break;
@@ -50,11 +51,39 @@ final class Files
             $at = \str_ends_with($param, ']') ? \strpos($param, '[') : false;
             $base = $at === false ? $param : \substr($param, 0, $at);
             $rest = $at === false ? '' : \substr($param, $at);
+            // PHP reads the name, and changes it where it has to.
+            \parse_str(\rawurlencode($base) . '=', $names);
+            $name = \array_key_first($names);
+            if ($name === null) {
+                continue;
+            }
+            \preg_match_all('/\[([^\]]*)\]/', $rest, $steps);
             foreach ($values as $key => $value) {
-                $pairs[] = ["{$base}[$key]$rest", $value];
+                self::put($all, [$name, $key, ...$steps[1]], $value);
             }
         }
-        return Pairs::ofList($pairs);
+        return $all;
+    }
+
+    /**
+     * @param array<mixed> $all
+     * @param list<int|string> $path
+     */
+    private static function put(array &$all, array $path, string|int $value): void
+    {
+        $at = &$all;
+        foreach ($path as $step) {
+            if (!\is_array($at)) {
+                $at = [];
+            }
+            $step = \is_string($step) ? \ltrim($step, " \t\n\r\v\f") : $step;
+            if ($step === '') {
+                $at = &$at[];
+            } else {
+                $at = &$at[$step];
+            }
+        }
+        $at = $value;
     }
 
     public static function has(string $path): bool

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Fairlead\Runtime;
 
+use Fairlead\Worker\Fork\QuickEnd;
 use LogicException;
 use ReflectionFunction;
 use RuntimeException;
@@ -138,24 +139,59 @@ final class Loop
         Settings::boot();
         Session::boot();
         \header_remove();
-        self::$connection = new Connection((string) \getenv('FAIRLEAD_SOCKET'), self::token());
-        self::$pid = (int) \getmypid();
+        self::$forked = \getenv('FAIRLEAD_ISOLATION') === 'fork';
+        if (self::$forked) {
+            require_once __DIR__ . '/fork.php';
+            QuickEnd::ignore(\get_class((object) self::$end));
+        }
+        $address = (string) \getenv('FAIRLEAD_SOCKET');
+        $token = (string) \getenv('FAIRLEAD_TOKEN');
         // What the application starts must not come for our requests.
         \putenv('FAIRLEAD_TOKEN');
         Settings::keepEnvironment();
-        self::warnOfFunctions();
+        if (self::$forked) {
+            self::rehearse();
+            // Only children get past here.
+            self::$connection = new Connection(\fairlead_fork($address, $token));
+        } else {
+            self::$connection = Connection::open($address, $token);
+            self::warnOfFunctions();
+        }
+        self::$pid = (int) \getmypid();
         return self::$connection;
     }
 
-    /** The token to connect with. With isolation = "fork", only children get past here. */
-    private static function token(): string
+    /**
+     * A request that nobody sees, in a process that will fork: what PHP keeps of code that has run once, its children find in
+     * place, and need not write to memory that they share.
+     */
+    private static function rehearse(): void
     {
-        if (\getenv('FAIRLEAD_ISOLATION') !== 'fork') {
-            return (string) \getenv('FAIRLEAD_TOKEN');
+        $pair = \stream_socket_pair(\STREAM_PF_UNIX, \STREAM_SOCK_STREAM, 0);
+        if ($pair === false) {
+            return;
         }
-        require_once __DIR__ . '/fork.php';
-        self::$forked = true;
-        return \fairlead_fork_token();
+        $before = [$_SERVER, $_GET, $_POST, $_FILES, $_COOKIE, $_REQUEST];
+        $head = \serialize(['server' => ['REQUEST_METHOD' => 'GET', 'REQUEST_TIME_FLOAT' => \microtime(true)]]);
+        \fwrite($pair[1], \pack('VCCvVV', \strlen($head) + 4, Connection::REQUEST, 0, 0, 1, \strlen($head)) . $head);
+        $connection = new Connection($pair[0]);
+        [, $payload] = self::await($connection) ?? [0, ''];
+        Reply::begin($connection, 1);
+        Superglobals::fill(self::readHead($payload));
+        Reply::finish();
+        self::startClock();
+        [$_SERVER, $_GET, $_POST, $_FILES, $_COOKIE, $_REQUEST] = $before;
+        Superglobals::$came = [];
+    }
+
+    /** @return array<string, mixed> */
+    private static function readHead(string $payload): array
+    {
+        $head = \unserialize(\substr($payload, 4, \unpack('V', $payload)[1]), ['allowed_classes' => false]);
+        if (!\is_array($head) || !\is_array($head['server'] ?? null)) {
+            throw new RuntimeException('Fairlead has sent a request without a head');
+        }
+        return $head;
     }
 
     private static function warnOfFunctions(): void
@@ -174,12 +210,10 @@ final class Loop
         self::$number = $number;
         self::$running = true;
         self::startClock();
+        $head = self::readHead($payload);
         $size = \unpack('V', $payload)[1];
-        $head = \unserialize(\substr($payload, 4, $size), ['allowed_classes' => false]);
-        if (!\is_array($head) || !\is_array($head['server'] ?? null)) {
-            throw new RuntimeException('Fairlead has sent a request without a head');
-        }
         Reply::begin($connection, $number);
+        Reply::openBuffer();
         Superglobals::fill($head);
         Input::open(\strlen($payload) === 4 + $size ? '' : \substr($payload, 4 + $size), $head['input'] ?? null);
         if (\ini_get('expose_php')) {
@@ -195,7 +229,11 @@ final class Loop
         Reply::finish();
         self::$running = false;
         self::$served++;
-        self::tidy();
+        if (self::$forked) {
+            Files::forget();
+        } else {
+            self::tidy();
+        }
     }
 
     private static function tidy(): void
@@ -255,17 +293,26 @@ final class Loop
             return;
         }
         self::$left = true;
+        $running = self::$running;
         self::lastWords();
+        if ($running && self::$forked) {
+            self::isFatal() ? QuickEnd::inFull() : QuickEnd::exited();
+        }
         // php-cgi ends with a head of its own, on stdout.
         \header_remove();
         \http_response_code(200);
         \ini_alter('default_mimetype', '');
     }
 
+    /** Whether an error has ended the script. */
+    private static function isFatal(): bool
+    {
+        return ((\error_get_last()['type'] ?? 0) & Failure::FATAL) !== 0;
+    }
+
     private static function lastWords(): void
     {
-        $error = \error_get_last();
-        $fatal = $error !== null && ($error['type'] & Failure::FATAL) !== 0;
+        $fatal = self::isFatal();
         if (!self::$reached) {
             // It has failed to boot, or it is no worker script.
             $stray = \trim(Reply::takeStray());

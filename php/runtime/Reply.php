@@ -65,6 +65,21 @@ final class Reply
         self::$beforeHead = null;
     }
 
+    /** Whether something was printed that has not been sent. */
+    public static function hasOutput(): bool
+    {
+        return self::$output !== '';
+    }
+
+    /** PHP's own buffer, that each request has with the setting output_buffering. */
+    public static function openBuffer(): void
+    {
+        $size = (string) \ini_get('output_buffering');
+        if ((int) $size > 0) {
+            \ob_start(null, (int) $size > 1 ? (int) $size : 0);
+        }
+    }
+
     /** Whether the response can still be written to. */
     public static function isOpen(): bool
     {

@@ -13,7 +13,8 @@ final class Superglobals
 {
     /** What started php-cgi as a CGI program, and us; the environment without it is the application's. */
     private const OURS = [
-        'FAIRLEAD_ROOT', 'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'PHP_INI_SCAN_DIR', 'QUERY_STRING', 'REDIRECT_STATUS', 'REQUEST_METHOD',
+        'FAIRLEAD_INI_SCAN_DIR', 'FAIRLEAD_ROOT', 'FAIRLEAD_SOCKET', 'FAIRLEAD_TOKEN', 'GATEWAY_INTERFACE', 'PHP_INI_SCAN_DIR', 'QUERY_STRING',
+        'REDIRECT_STATUS', 'REQUEST_METHOD',
         'SCRIPT_FILENAME', 'SCRIPT_NAME', 'SERVER_SOFTWARE',
     ];
 
@@ -29,6 +30,7 @@ final class Superglobals
 
     public static function boot(bool $worker = true): void
     {
+        $scanned = \getenv('FAIRLEAD_INI_SCAN_DIR');
         $ours = \array_flip(self::OURS);
         self::$environment = \array_filter(
             \array_diff_key(\getenv(), $ours),
@@ -36,9 +38,16 @@ final class Superglobals
             static fn(int|string $name): bool => !\str_starts_with((string) $name, 'HTTP_') && $name !== 'HTTPS',
             \ARRAY_FILTER_USE_KEY,
         );
+        if ($scanned !== false) {
+            self::$environment['PHP_INI_SCAN_DIR'] = $_SERVER['PHP_INI_SCAN_DIR'] = $scanned;
+        }
         if ($worker) {
             self::$environment['FRANKENPHP_WORKER'] = $_SERVER['FRANKENPHP_WORKER'] = '1';
-            unset($_SERVER['FAIRLEAD_ROOT'], $_SERVER['FAIRLEAD_SOCKET'], $_SERVER['FAIRLEAD_TOKEN']);
+            foreach (self::OURS as $name) {
+                if (\str_starts_with($name, 'FAIRLEAD_')) {
+                    unset($_SERVER[$name]);
+                }
+            }
             \putenv('FRANKENPHP_WORKER=1');
         }
         // A php-cgi that the application starts must not take them for its own.
@@ -46,6 +55,10 @@ final class Superglobals
             if (!\str_starts_with($name, 'FAIRLEAD_')) {
                 \putenv($name);
             }
+        }
+        \putenv('FAIRLEAD_INI_SCAN_DIR');
+        if ($scanned !== false) {
+            \putenv("PHP_INI_SCAN_DIR=$scanned");
         }
         self::$order = \strtoupper((string) \ini_get('variables_order'));
         self::$requestOrder = \strtoupper((string) \ini_get('request_order') ?: self::$order);

@@ -10,18 +10,17 @@ foreach (['Forker', 'QuickEnd'] as $fairleadClass) {
 }
 unset($fairleadClass);
 
-if (!function_exists('fairlead_fork_token')) {
+if (!function_exists('fairlead_fork')) {
     /**
      * For a process that was started with FAIRLEAD_ISOLATION=fork, in place of its first connect: it becomes the parent and
-     * does not return; each of its children returns from here, with the token to connect with. A child answers one request.
+     * does not return; each of its children returns from here, with its connection, on which the hello has been said. A child
+     * answers one request.
      *
+     * @return resource
      * @throws RuntimeException when this PHP cannot fork, or Fairlead cannot be reached
      */
-    function fairlead_fork_token(): string
+    function fairlead_fork(string $address, string $token)
     {
-        return \Fairlead\Worker\Fork\Forker::serve(
-            (string) getenv('FAIRLEAD_SOCKET'),
-            (string) getenv('FAIRLEAD_TOKEN'),
-        );
+        return \Fairlead\Worker\Fork\Forker::serve($address, $token);
     }
 }

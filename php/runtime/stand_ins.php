@@ -16,7 +16,10 @@ use Fairlead\Runtime\Superglobals;
 if (!function_exists('flush')) {
     function flush(): void
     {
-        Reply::flush();
+        // As in php-fpm it neither sends headers by themselves nor what is in a buffer.
+        if (Reply::hasOutput()) {
+            Reply::flush();
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use Fairlead\Internal\Connection;
 use Fairlead\Internal\Head;
 use Fairlead\Internal\LogLine;
 use Fairlead\Internal\Names;
+use Fairlead\Worker\Fork\QuickEnd;
 use InvalidArgumentException;
 use LogicException;
 use RuntimeException;
@@ -40,6 +41,8 @@ final class Worker
     /** Whether Fairlead still waits to hear that this process is free. */
     private bool $busy = false;
     private bool $leaving = false;
+    /** Whether it has told the script that there are no more requests. */
+    private bool $over = false;
     /** Whether it answers one request only. */
     private readonly bool $forked;
     /** On its way to the client: held nowhere else, so that a generator ends when it is dropped. */
@@ -94,6 +97,7 @@ final class Worker
         if ($connection === null) {
             $connection = $this->connect();
         } elseif ($this->forked) {
+            $this->over = true;
             return null;
         } elseif ($this->busy) {
             $this->busy = false;
@@ -211,23 +215,19 @@ final class Worker
     {
         $address = (string) getenv('FAIRLEAD_SOCKET');
         $token = (string) getenv('FAIRLEAD_TOKEN');
-        $hello = [];
+        // What the application starts must not come for our requests.
+        putenv('FAIRLEAD_TOKEN');
+        register_shutdown_function($this->end(...));
         if ($this->forked) {
-            if (!function_exists('fairlead_fork_token')) {
+            if (!function_exists('fairlead_fork')) {
                 require __DIR__ . '/../runtime/fork.php';
             }
             // The parent stays there for as long as it lives; each of its children comes back.
-            /** @var string $token */
-            $token = fairlead_fork_token();
-            if (function_exists('posix_getppid')) {
-                $hello['parent'] = posix_getppid();
-            }
+            $this->connection = new Connection(fairlead_fork($address, $token));
+        } else {
+            $this->connection = Connection::open($address, $token);
         }
-        register_shutdown_function($this->end(...));
         $this->pid = (int) getmypid();
-        $this->connection = new Connection($address, $token, $hello);
-        // What the application starts must not come for our requests.
-        putenv('FAIRLEAD_TOKEN');
         return $this->connection;
     }
 
@@ -320,6 +320,10 @@ final class Worker
         $fatal = ((error_get_last()['type'] ?? 0) & (E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR)) !== 0;
         if (!$fatal && !$this->forked) {
             $this->connection->send(Connection::LEAVING, 0);
+        }
+        if ($this->forked && !$this->over) {
+            // What exit() gave PHP as its code only PHP can tell.
+            $fatal || $this->running !== null ? QuickEnd::inFull() : QuickEnd::exited();
         }
         if ($this->running !== null) {
             if (!$fatal) {

@@ -96,7 +96,9 @@ const own = {
   isolation: z.enum(["none", "fork"]).default("none")
     .describe("fork answers each request in a fork of the booted process, so that no state is left; needs pcntl."),
   boot_timeout: duration("30s").describe("How long a worker may take from its start to its first request."),
-  max_memory: size(0).describe("Replace a worker whose resident memory is over this, between requests; 0: none."),
+  max_memory: size(0).describe(
+    "Replace a worker whose resident memory is over this, between requests and while idle; 0: none.",
+  ),
   hard_memory: size(0).describe("End a worker whose resident memory is over this, whatever it does; 0: none."),
   ttl: duration(0).describe("Replace a worker of this age; 0 never does."),
   idle_ttl: duration(0).describe("Replace a worker that has not been used for so long; 0 never does."),

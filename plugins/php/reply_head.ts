@@ -6,7 +6,7 @@ type HeaderPairs = Parameters<Exchange["respond"]>[2];
 /** What PHP's head says to a client, and to us about the body. */
 export interface ReplyHead {
   readonly status: number;
-  /** PHP's headers without those that are between two hops, an empty content type and the length. */
+  /** PHP's headers without those that are between two hops, an empty content type, the length and `X-Request-Id`. */
   readonly headers: HeaderPairs;
   /** `Content-Length`, or -1 when there is none, or none that is one: two of them, or words. */
   readonly length: number;
@@ -31,6 +31,10 @@ export function readReplyHead({ status, headers }: ResponseHead): ReplyHead {
       case "trailer":
       case "transfer-encoding":
       case "upgrade":
+        drop = true;
+        break;
+      case "x-request-id":
+        // The server's own goes out, which its logs have: a client must not get two.
         drop = true;
         break;
       case "content-length":

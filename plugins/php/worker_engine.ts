@@ -14,6 +14,7 @@ import type { Script } from "./resolve.ts";
 import type { RequestBody } from "./worker/body.ts";
 import type { WorkerRequest } from "./worker/handle.ts";
 import { inspectProcess } from "./worker/inspect.ts";
+import { LineWait } from "./worker/line_wait.ts";
 import { WorkerPool } from "./worker/pool.ts";
 import { describeCrash } from "./worker/report.ts";
 import { type Generation, type Launcher, makeLauncher } from "./worker_launch.ts";
@@ -49,6 +50,7 @@ export class WorkerEngine implements Engine {
   readonly #pool: WorkerPool;
   readonly #executor: PhpExecutor<WorkerRequest>;
   readonly #bodies = new Bodies();
+  readonly #line = new LineWait(() => performance.now());
   readonly #limits: Partial<FormLimits>;
   /** Those that workers may be there of, and those that still end. */
   readonly #generations = new Set<Generation>();
@@ -76,7 +78,7 @@ export class WorkerEngine implements Engine {
         ? { maxRequests: 1, jitter: 0, spares: options.workers, bootsAtOnce: 2 * options.workers }
         : { maxRequests: settings.max_requests }),
       ...(settings.max_concurrency > options.workers
-        ? { scale: { max: settings.max_concurrency, line: () => line(options.gate()) } }
+        ? { scale: { max: settings.max_concurrency, line: () => this.#lookAtLine() } }
         : {}),
       onSize: (size) => options.gate()?.resize(size),
       onRestart: (reason) => count.restarted(reason),
@@ -186,11 +188,19 @@ export class WorkerEngine implements Engine {
     this.#retiring.add(over);
   }
 
+  #lookAtLine(): { queued: number; waitMs: number } {
+    const queued = this.#options.gate()?.queued ?? 0;
+    return { queued, waitMs: this.#line.look(queued) };
+  }
+
   #execution(script: Script, received: Received | undefined): Execution {
     const { body, kept } = received ?? {};
     return {
       lane: this.#options.lane,
-      run: (x) => this.#executor.run(x, { x, script, body, kept }, kept),
+      run: (x) => {
+        this.#line.letIn();
+        return this.#executor.run(x, { x, script, body, kept }, kept);
+      },
     };
   }
 
@@ -215,12 +225,6 @@ export class WorkerEngine implements Engine {
 interface Received extends Disposable {
   readonly body: RequestBody;
   readonly kept: KeptBody | undefined;
-}
-
-/** How many wait at the gate. How long the first has waited is not told: any wait that lasts two looks counts. */
-function line(gate: Gate | undefined): { queued: number; waitMs: number } {
-  const queued = gate?.queued ?? 0;
-  return { queued, waitMs: queued > 0 ? Infinity : 0 };
 }
 
 /** What PHP's own settings say of forms, where the configuration sets them. */

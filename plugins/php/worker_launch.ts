@@ -82,9 +82,13 @@ export async function makeLauncher(options: LauncherOptions): Promise<Launcher> 
   try {
     const folder = fillWorkerFolder(dirname(door.path), settings.ini, user);
     const scanned = settings.env["PHP_INI_SCAN_DIR"] ?? process.env["PHP_INI_SCAN_DIR"] ?? "";
+    const theirs = environment(settings, user);
+    const own = theirs["PHP_INI_SCAN_DIR"];
     const env = {
-      ...environment(settings, user),
+      ...theirs,
       FAIRLEAD_PHP: folder.php,
+      // What the application finds in its environment, and a PHP that it starts.
+      ...(own === undefined ? {} : { FAIRLEAD_INI_SCAN_DIR: own }),
       // An empty part stands for the folder that PHP was built with.
       PHP_INI_SCAN_DIR: `${scanned}:${folder.ini}`,
     };
@@ -124,7 +128,7 @@ interface Parts extends LauncherOptions {
 function generation(parts: Parts): Generation {
   const { settings, php, protocol, user, folder, door, log } = parts;
   const cwd = real(parts.root);
-  const env = { ...parts.env, FAIRLEAD_ROOT: cwd };
+  const env = protocol === "frankenphp" ? { ...parts.env, FAIRLEAD_ROOT: cwd } : parts.env;
   const script = real(parts.script);
   // On the command line, which everybody can read, stand only settings that must override all files.
   const ini = Object.fromEntries(Object.entries(settings.ini).filter(([name]) => fixedSettings.has(name)));

@@ -12,7 +12,7 @@ use RuntimeException;
  *
  * Its connection to Fairlead carries FORK, STOP, ENDED and LOG; the frames are told in PROTOCOL.md of Fairlead's native plugin.
  *
- * @internal Call `fairlead_fork_token()`.
+ * @internal Call `fairlead_fork()`.
  */
 final class Forker
 {
@@ -23,12 +23,17 @@ final class Forker
     private const ENDED = 10;
 
     private const WARN = 2;
+    /** The exit code of a child that nobody knows. */
+    private const UNKNOWN = 0xFFFF_FFFF;
 
     /** Seconds after which ended children are looked for, should their signal have come at a bad time. */
     private const LOOK_AGAIN = 1;
 
     /** @var resource|null */
     private $socket = null;
+    /** @var resource|null The connection of the child that is forked next: the child's own, once it runs. */
+    private $next = null;
+    private string $address = '';
     private string $unread = '';
     /** @var array<int, string> The token of each child, by its pid. */
     private array $children = [];
@@ -38,21 +43,26 @@ final class Forker
     private readonly bool $asyncSignals;
     /** @var array<int, mixed> */
     private array $handlers = [];
-    private readonly string $timeLimit;
+    /** @var array<int, \Closure> What this process does on these signals. */
+    private array $ours = [];
+    private readonly int $timeLimit;
+
+    private static ?self $self = null;
 
     private function __construct()
     {
         $this->pid = (int) getmypid();
-        $this->timeLimit = (string) ini_get('max_execution_time');
+        $this->timeLimit = (int) ini_get('max_execution_time');
         $this->asyncSignals = pcntl_async_signals();
     }
 
     /**
-     * Serves as the parent until it ends; returns in every child, with the token it has to connect with.
+     * Serves as the parent until it ends; returns in every child, with its connection: the hello has been said.
      *
+     * @return resource
      * @throws RuntimeException when this PHP cannot fork, or Fairlead cannot be reached
      */
-    public static function serve(string $address, string $token): string
+    public static function serve(string $address, string $token)
     {
         foreach (['fork', 'waitpid', 'signal', 'signal_get_handler', 'async_signals', 'sigprocmask'] as $name) {
             if (!function_exists("pcntl_$name")) {
@@ -65,57 +75,85 @@ final class Forker
                 );
             }
         }
-        $self = new self();
-        $self->connect($address, $token);
-        $self->settle();
-        return $self->run();
+        // Held to the end: a child does not write to the memory of what it does not take apart.
+        self::$self = new self();
+        self::$self->connect($address, $token);
+        self::$self->settle();
+        return self::$self->run();
     }
 
     private function connect(string $address, string $token): void
     {
-        $socket = @stream_socket_client("unix://$address", $code, $why, 10);
+        $this->address = $address;
+        $socket = $this->dial($why);
         if ($socket === false) {
             throw new RuntimeException("Cannot connect to Fairlead at $address: $why");
         }
-        stream_set_blocking($socket, true);
         $this->socket = $socket;
-        $this->send(self::HELLO, serialize([
-            'v' => 1,
-            'token' => $token,
-            'pid' => $this->pid,
-            'php' => PHP_VERSION,
-            'sapi' => PHP_SAPI,
-            'role' => 'parent',
-        ]));
+        $this->hello($socket, ['token' => $token, 'pid' => $this->pid, 'role' => 'parent']);
         $this->warnOfSockets();
+    }
+
+    /** @return resource|false */
+    private function dial(?string &$why)
+    {
+        $socket = @stream_socket_client("unix://$this->address", $code, $why, 10);
+        if ($socket !== false) {
+            stream_set_blocking($socket, true);
+        }
+        return $socket;
+    }
+
+    /**
+     * @param resource $socket
+     * @param array<string, string|int> $who
+     */
+    private function hello($socket, array $who): void
+    {
+        $hello = serialize(['v' => 1, 'php' => PHP_VERSION, 'sapi' => PHP_SAPI] + $who);
+        @fwrite($socket, pack('VCCvV', strlen($hello), self::HELLO, 0, 0, 0) . $hello);
     }
 
     /** Makes forks cheap, and this process fit to live long. */
     private function settle(): void
     {
         // Forking is on the clock of max_execution_time, serving is not.
-        if (function_exists('set_time_limit')) {
+        if ($this->timeLimit > 0 && function_exists('set_time_limit')) {
             @set_time_limit(0);
         }
-        // What is garbage now would be copied, and collected, by each child.
-        gc_collect_cycles();
-        gc_mem_caches();
         pcntl_async_signals(true);
         foreach ([SIGCHLD, SIGTERM] as $signal) {
             $this->handlers[$signal] = pcntl_signal_get_handler($signal);
         }
         // Does nothing but wake stream_select.
-        pcntl_signal(SIGCHLD, static function (): void {});
-        pcntl_signal(SIGTERM, function (): void {
-            // Between the fork and its own handlers a child has this one.
-            if (getmypid() === $this->pid) {
-                $this->killChildren();
-            }
+        $this->ours[SIGCHLD] = static function (): void {};
+        $this->ours[SIGTERM] = function (): void {
+            $this->killChildren();
             exit(128 + SIGTERM);
-        });
+        };
+        $this->handle($this->ours);
+        QuickEnd::arm();
+        clearstatcache();
+        // What is garbage now would be copied, and collected, by each child.
+        gc_collect_cycles();
+        gc_mem_caches();
+        // The first memory of a size that a child takes would have it write to several pages: they are made ready here.
+        $sizes = [];
+        for ($size = 32; $size <= 3072; $size += max(8, 1 << max(0, (int) log($size, 2) - 2))) {
+            $sizes[] = str_repeat(' ', $size - 25);
+        }
     }
 
-    private function run(): string
+    /** @param array<int, mixed> $handlers */
+    private function handle(array $handlers): void
+    {
+        foreach ($handlers as $signal => $handler) {
+            pcntl_signal($signal, $handler);
+        }
+    }
+
+    /** @return resource */
+    private function run()
     {
         while (true) {
             $this->reap();
@@ -127,7 +165,7 @@ final class Forker
                     $this->stopping = true;
                 } elseif ($type === self::FORK && strlen($payload) === 32) {
                     if ($this->fork($payload)) {
-                        return $payload;
+                        return $this->next;
                     }
                 } else {
                     // It is not Fairlead that speaks, or another version of it.
@@ -175,54 +213,54 @@ final class Forker
         return $frames;
     }
 
-    /** True in the child. */
+    /**
+     * True in the child. All that can be done for it is done here, before and after: the child pays for each page that it is the
+     * first to touch, code as well as data, and for a page it writes to with a copy.
+     */
     private function fork(string $token): bool
     {
+        $socket = $this->dial($why);
+        if ($socket === false) {
+            $this->ended($token, 0, 0, 0, "Cannot connect to Fairlead at $this->address: $why");
+            return false;
+        }
+        $this->next = $socket;
+        QuickEnd::before($socket);
         // The random numbers of lcg_value() and uniqid() cannot be seeded: each child begins further on in their row.
         for ($i = 0; $i < 64; $i++) {
-            uniqid('', true);
+            PHP_VERSION_ID < 80400 ? lcg_value() : uniqid('', true);
         }
+        // It takes along the state of mt_rand() and its kin.
+        mt_srand();
         // No handler of this process may run in the child.
         pcntl_sigprocmask(SIG_BLOCK, [SIGCHLD, SIGTERM], $mask);
+        $this->handle($this->handlers);
+        pcntl_async_signals($this->asyncSignals);
         $pid = @pcntl_fork();
         if ($pid === 0) {
-            $this->becomeChild();
+            fclose($this->socket);
             pcntl_sigprocmask(SIG_SETMASK, $mask);
+            if ($this->timeLimit > 0 && function_exists('set_time_limit')) {
+                @set_time_limit($this->timeLimit);
+            }
             return true;
         }
+        pcntl_async_signals(true);
+        $this->handle($this->ours);
         pcntl_sigprocmask(SIG_SETMASK, $mask);
         if ($pid > 0) {
             $this->children[$pid] = $token;
+            // A group of its own: what a request has started can be ended with it, and with nothing else. There is no request
+            // before the hello.
+            if (function_exists('posix_setpgid')) {
+                @posix_setpgid($pid, $pid);
+            }
+            $this->hello($socket, ['token' => $token, 'pid' => $pid, 'parent' => $this->pid]);
         } else {
             $this->ended($token, 0, 0, 0, 'Cannot fork: ' . pcntl_strerror(pcntl_get_last_error()));
         }
+        fclose($socket);
         return false;
-    }
-
-    private function becomeChild(): void
-    {
-        fclose($this->socket);
-        $this->socket = null;
-        $this->children = [];
-        $this->unread = '';
-        foreach ($this->handlers as $signal => $handler) {
-            pcntl_signal($signal, $handler);
-        }
-        $this->handlers = [];
-        pcntl_async_signals($this->asyncSignals);
-        // A group of its own: what a request has started can be ended with it, and with nothing else.
-        if (function_exists('posix_setpgid')) {
-            @posix_setpgid(0, 0);
-        }
-        // The state of mt_rand() and its kin came along with the fork.
-        mt_srand();
-        clearstatcache();
-        if (getenv('FAIRLEAD_FORK_END') !== 'slow') {
-            QuickEnd::arm();
-        }
-        if (function_exists('set_time_limit')) {
-            @set_time_limit((int) $this->timeLimit);
-        }
     }
 
     /** Takes the ends of children, and tells them. */
@@ -236,7 +274,11 @@ final class Forker
             unset($this->children[$pid]);
             $code = pcntl_wifexited($status) ? pcntl_wexitstatus($status) : 0;
             $signal = pcntl_wifsignaled($status) ? pcntl_wtermsig($status) : 0;
-            $this->ended($token, $pid, $code, $signal === QuickEnd::SIGNAL ? 0 : $signal, '');
+            if ($signal === QuickEnd::DONE || $signal === QuickEnd::EXITED) {
+                $code = $signal === QuickEnd::DONE ? 0 : self::UNKNOWN;
+                $signal = 0;
+            }
+            $this->ended($token, $pid, $code, $signal, '');
         }
     }
 

@@ -42,19 +42,25 @@ final class Connection
     private bool $stopped = false;
     private bool $gone = false;
 
-    /** @param array<string, string|int> $hello what this process says of itself besides what all say */
-    public function __construct(string $address, string $token, array $hello = [])
+    /** @param resource $socket whose hello has been said */
+    public function __construct($socket)
+    {
+        // Without a limit on how long a client may take with what it is sent: Fairlead has one.
+        stream_set_timeout($socket, -1);
+        $this->socket = $socket;
+    }
+
+    public static function open(string $address, string $token): self
     {
         $socket = @stream_socket_client("unix://$address", $code, $why, 10);
         if ($socket === false) {
             throw new RuntimeException("Cannot connect to Fairlead at $address: $why");
         }
         stream_set_blocking($socket, true);
-        // Without a limit on how long a client may take with what it is sent: Fairlead has one.
-        stream_set_timeout($socket, -1);
-        $this->socket = $socket;
-        $hello += ['v' => 1, 'token' => $token, 'pid' => (int) getmypid(), 'php' => PHP_VERSION, 'sapi' => PHP_SAPI];
-        $this->write($this->header(self::HELLO, 0, 0, strlen($text = serialize($hello))) . $text);
+        $self = new self($socket);
+        $hello = ['v' => 1, 'token' => $token, 'pid' => (int) getmypid(), 'php' => PHP_VERSION, 'sapi' => PHP_SAPI];
+        $self->write($self->header(self::HELLO, 0, 0, strlen($text = serialize($hello))) . $text);
+        return $self;
     }
 
     /**

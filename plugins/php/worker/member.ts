@@ -10,7 +10,7 @@ import { WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
 import type { MemberOwner, MemberState } from "./member_owner.ts";
 import { bootTimeout, outOfMemory, readyTooSoon, workerDied, type WorkerReport, workerStuck } from "./report.ts";
-import { type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
+import { idleLookMs, type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
 
 /** One process of the pool, from its launch to its end. It never comes back: a successor is another member. */
 export class Member implements WorkerEvents, LifeFacts {
@@ -132,7 +132,7 @@ export class Member implements WorkerEvents, LifeFacts {
   rest(): void {
     this.state = "idle";
     this.idleSince = this.#clock.now();
-    this.#wait(Math.min(this.#proofAt, this.due === undefined ? this.life!.dueAt(this) : Infinity));
+    this.#waitIdle(this.idleSince);
   }
 
   send(request: WorkerRequest, sink: ReplySink): void {
@@ -234,8 +234,9 @@ export class Member implements WorkerEvents, LifeFacts {
       this.timedOut = true;
       this.end("boot_failed", bootTimeout(this.#rules.bootTimeout ?? 30_000));
     } else if (this.state === "idle") {
+      if (this.#limitsMemory && this.#overHard(this.#rules.inspect?.(this.pid)?.rss)) return;
       this.look(now);
-      this.#wait(this.due === undefined ? this.life!.dueAt(this) : Infinity);
+      this.#waitIdle(now);
       this.#owner.onChange();
     } else if (this.state === "busy") {
       if (this.lease === undefined && now >= this.#endBy) this.end(this.#cancelled ? "killed" : "timeout");
@@ -337,6 +338,24 @@ export class Member implements WorkerEvents, LifeFacts {
     this.#wait(Math.min(this.#proofAt, this.#endBy, inspect === undefined ? Infinity : now + inspectEvery));
   }
 
+  #waitIdle(now: number): void {
+    const next = this.#limitsMemory ? now + idleLookMs : Infinity;
+    this.#wait(Math.min(this.#proofAt, next, this.due === undefined ? this.life!.dueAt(this) : Infinity));
+  }
+
+  get #limitsMemory(): boolean {
+    const { inspect, maxMemory = 0, hardMemory = 0 } = this.#rules;
+    return inspect !== undefined && (maxMemory > 0 || hardMemory > 0);
+  }
+
+  /** Ends it when it has more memory than any may have. */
+  #overHard(rss = 0): boolean {
+    const { hardMemory = 0 } = this.#rules;
+    if (hardMemory === 0 || rss <= hardMemory) return false;
+    this.end("memory", outOfMemory(rss, hardMemory));
+    return true;
+  }
+
   /** It goes on behind its lease. */
   #workOn(until: number): void {
     this.#endBy = until;
@@ -379,13 +398,12 @@ export class Member implements WorkerEvents, LifeFacts {
 
   #inspect(now: number): void {
     this.#watch(now);
-    const { inspect, hardMemory = 0 } = this.#rules;
-    const look = inspect?.(this.pid);
+    const look = this.#rules.inspect?.(this.pid);
     if (look === undefined) return;
     // A process that was stopped before it had said a word has most likely not read its request.
     const silent = this.#running?.heard === false && this.requests > 1;
     if (look.stopped) this.end("stuck", workerStuck(), silent ? "untouched" : "touched");
-    else if (hardMemory > 0 && look.rss > hardMemory) this.end("memory", outOfMemory(look.rss, hardMemory));
+    else this.#overHard(look.rss);
   }
 
   /** The rest of the answer is for nobody. */

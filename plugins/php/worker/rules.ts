@@ -34,3 +34,5 @@ export const proofMs = 1000;
 export const staleMs = 1000;
 /** A worker that ends so soon (ms) after it was sent a request may have ended before it had read it. */
 export const raceMs = 100;
+/** How often an idle worker is looked at where memory is limited: it may grow all the same. */
+export const idleLookMs = 5000;

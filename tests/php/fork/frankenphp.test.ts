@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { type ForkLaunch, forkLaunch } from "../../../plugins/php/fork/launch.ts";
@@ -22,6 +22,7 @@ interface Answer {
 
 async function withScript(
   work: (get: (target: string) => Promise<Answer>, forks: ForkLaunch, lines: readonly string[]) => Promise<void>,
+  env: Record<string, string> = {},
 ): Promise<void> {
   const door = await openDoor({ software: "fairlead/test" });
   const lines: string[] = [];
@@ -30,7 +31,7 @@ async function withScript(
   const command = cgiCommand(phpCgi, runtime, path, {}, disabled);
   const forks = forkLaunch({
     door,
-    process: { argv: command.argv, env: { PATH: process.env["PATH"] ?? "", ...command.env } },
+    process: { argv: command.argv, env: { PATH: process.env["PATH"] ?? "", ...command.env, ...env } },
     onLine: (line) => lines.push(line),
     onLog: (_level, text) => lines.push(text),
     onProblem: (error) => problems.push(error),
@@ -82,6 +83,12 @@ async function withScript(
   }
 }
 
+/** Page faults of a process' children that have ended. */
+function faultsOfChildren(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[8]);
+}
+
 describe("a FrankenPHP script in forks", () => {
   test("is booted once, and starts each request from there", () =>
     withScript(async (get, forks) => {
@@ -105,11 +112,39 @@ describe("a FrankenPHP script in forks", () => {
       const exited = await get("/exit");
       expect(exited.text).toContain("bye");
       expect(exited.calls).toContain("end");
+      // It was 3, which PHP does not tell. It was not 0.
+      expect(exited.code).toBe(null);
       const failed = await get("/fail");
       expect(failed.text).toContain("Status: 500");
       expect(failed.calls).toContain("end");
       expect((await get("/hello?n=1")).text).toContain("X-N: 1");
     }));
+
+  test("that breaks off in its answer ends with PHP's own exit code", () =>
+    withScript(async (get) => {
+      const { calls, code } = await get("/half");
+      expect(calls).not.toContain("end");
+      expect(code).toBe(255);
+    }));
+
+  test("has the files closed that a request leaves open", () =>
+    withScript(async (get) => {
+      const { text, code } = await get("/file");
+      expect(code).toBe(0);
+      expect(text).toContain("/php");
+      expect(existsSync(text.split("\r\n\r\n")[1] ?? "/")).toBe(false);
+    }));
+
+  test("costs no more memory than a request needs, however much the boot has left", () =>
+    withScript(async (get, forks) => {
+      await get("/hello?n=1");
+      const one = forks.pid;
+      await waitFor(() => forks.ready === 1, { what: "a spare" });
+      const before = faultsOfChildren(one);
+      for (let i = 0; i < 10; i++) await get("/hello?n=1");
+      // PHP's own end would write to every object: 40,000 of 56 bytes are on more than 500 pages.
+      expect((faultsOfChildren(one) - before) / 10).toBeLessThan(300);
+    }, { APP_OBJECTS: "40000" }));
 
   test("runs what comes behind the loop in each child, and leaves no process behind", () =>
     withScript(async (get, forks, lines) => {

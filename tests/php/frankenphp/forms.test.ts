@@ -98,6 +98,19 @@ describe("FrankenPHP runtime: what a request brings", () => {
     expect(long.body).not.toContain("[1000]");
   });
 
+  test("max_input_vars does not count files", async () => {
+    const ini = { max_input_vars: "3", max_file_uploads: "50", max_input_nesting_level: "64" };
+    const few = await startWorker("routes.php", { ini });
+    const names = ["a", "b[]", "b[]", "c.d[x]", "b[7]", "b[]", "e[][y]", "e[][y]", "b[7][z]", "1", "f[ ]"];
+    const parts = names.map((name): Part => ({ name, filename: "n.txt", value: "v", mime: "text/plain" }));
+    const { type, body } = multipart(parts);
+    const files = names.map((name): UploadedFile => [name, "n.txt", "text/plain", save("v"), 0, 1]);
+    const ours = await few.ask({ path: "/form", method: "POST", post: [], files });
+    const theirs = await askPlain({ method: "POST", headers: { "content-type": type }, body }, ini);
+    expect(told(ours.body)).toBe(told(theirs));
+    expect((await few.stop()).code).toBe(0);
+  });
+
   test("$_FILES is PHP's, byte for byte", async () => {
     const png = { value: "\x89PNG\r\n\0\xff", mime: "image/png" };
     await sameParts([

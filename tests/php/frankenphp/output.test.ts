@@ -86,6 +86,12 @@ describe("FrankenPHP runtime: the response", () => {
     });
   }
 
+  test("is begun by flush() when there is something to send", async () => {
+    const reply = await worker.ask({ path: "/flush-early" });
+    expect(reply.headers[0]).toBe("X-One: before any output");
+    expect(reply.body).toBe("0 free sent");
+  });
+
   test("sends every write with ob_implicit_flush(), in that request", async () => {
     const { frames, body } = await worker.ask({ path: "/implicit" });
     expect(body).toBe("ab");
@@ -169,5 +175,19 @@ describe("FrankenPHP runtime: the response", () => {
       '3 wrong\0{"why":["x"]}',
     ]);
     expect(body).toContain("no Mercure hub");
+  });
+});
+
+describe("FrankenPHP runtime: output_buffering", () => {
+  test("is a buffer of each request's, which flush() leaves alone", async () => {
+    const worker = await startWorker("routes.php", { ini: { output_buffering: "4096" } });
+    for (let i = 0; i < 2; i++) {
+      const reply = await worker.ask({ path: "/flush-early" });
+      expect(reply.headers[0]).toBe("X-One: before any output");
+      expect(reply.body).toBe("1 free free");
+      expect(reply.frames.length).toBe(1);
+    }
+    expect((await worker.ask({ path: "/buffers" })).body).toBe("1inNER3");
+    expect(await worker.stop()).toEqual({ code: 0, stderr: "" });
   });
 });

@@ -88,6 +88,17 @@ describe("FrankenPHP runtime: what one request leaves to the next", () => {
     }
   });
 
+  test("PHP_INI_SCAN_DIR is the application's own", async () => {
+    const env = { PHP_INI_SCAN_DIR: "/theirs:/ours", FAIRLEAD_INI_SCAN_DIR: "/theirs" };
+    const worker = await start("routes.php", { env });
+    const seen = JSON.parse((await worker.ask({ path: "/dump" })).body);
+    expect([seen["PHP_INI_SCAN_DIR"], seen["FAIRLEAD_INI_SCAN_DIR"]]).toEqual(["/theirs", undefined]);
+    expect((await worker.ask({ path: "/scan-dir" })).body).toBe("/theirs");
+    const none = await start("routes.php", { env: { PHP_INI_SCAN_DIR: ":/ours" } });
+    expect(JSON.parse((await none.ask({ path: "/dump" })).body)["PHP_INI_SCAN_DIR"]).toBe(undefined);
+    expect((await none.ask({ path: "/scan-dir" })).body).toBe("");
+  });
+
   test("max_execution_time is each request's, not the process'", async () => {
     const worker = await start("busy.php", { ini: { max_execution_time: "1" } });
     for (let i = 0; i < 8; i++) expect((await worker.ask()).body).toBe("done");

@@ -133,6 +133,25 @@ test("max_memory: looked at between requests and not at each, never in the middl
   expect([worker.gone, again.restarts, again.crashes]).toEqual([true, ["memory"], []]);
 });
 
+test("an idle worker that grows is replaced too, and ended over hard_memory", () => {
+  const world: World = worldOf({ size: 2, maxMemory: 3000, hardMemory: 9000, inspect: (pid) => world.of(pid).look });
+  const [one, two] = [world.serve(), world.serve()].map((pid) => world.of(pid));
+  world.clock.advance(20_000);
+  expect(world.all.length).toBe(2);
+  const grown = one!;
+  grown.look = { rss: 5000, stopped: false };
+  world.clock.advance(6000);
+  expect(world.booting.length).toBe(1);
+  world.bringUp();
+  expect([grown.gone, world.restarts, world.crashes]).toEqual([true, ["memory"], []]);
+  const other = two === grown ? [...world.workers][0]! : two!;
+  other.look = { rss: 10_000, stopped: false };
+  world.clock.advance(6000);
+  expect(other.killed).toBe(true);
+  world.reap();
+  expect(world.crashes.map(({ reason, running }) => [reason, running])).toEqual([["memory", false]]);
+});
+
 test("hard_memory: a worker that takes too much is ended in the middle of its request", () => {
   const world: World = worldOf({ size: 1, hardMemory: 2 ** 20, inspect: (pid) => world.of(pid).look });
   const lease = world.pool.checkout()!;

@@ -48,12 +48,10 @@ register_shutdown_function(static function () use ($booted): void {
     }
 });
 
-$token = fairlead_fork_token();
-$socket = stream_socket_client('unix://' . getenv('FAIRLEAD_SOCKET'));
+$socket = fairlead_fork((string) getenv('FAIRLEAD_SOCKET'), (string) getenv('FAIRLEAD_TOKEN'));
 $frame = static function (int $type, int $flags, string $payload, int $number) use ($socket): void {
     fwrite($socket, pack('VCCvV', strlen($payload), $type, $flags, 0, $number) . $payload);
 };
-$frame(1, 0, serialize(['v' => 1, 'token' => $token, 'pid' => getmypid()]), 0);
 $read = static function (int $length) use ($socket): string {
     $bytes = '';
     while (strlen($bytes) < $length) {

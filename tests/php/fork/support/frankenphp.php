@@ -1,6 +1,10 @@
 <?php
 
 $booted = getmypid();
+$heap = [];
+while (count($heap) < (int) getenv('APP_OBJECTS')) {
+    $heap[] = (object) ['text' => str_repeat('x', 100)];
+}
 $count = 0;
 $handle = static function () use ($booted, &$count): void {
     $count++;
@@ -8,6 +12,16 @@ $handle = static function () use ($booted, &$count): void {
         case '/exit':
             echo 'bye';
             exit(3);
+        case '/end':
+            exit();
+        case '/half':
+            echo str_repeat('x', 100_000);
+            trigger_error('on purpose', E_USER_ERROR);
+        case '/file':
+            // Nobody closes it.
+            $GLOBALS['kept'] = tmpfile();
+            echo stream_get_meta_data($GLOBALS['kept'])['uri'];
+            return;
         case '/fail':
             throw new LogicException('on purpose');
     }

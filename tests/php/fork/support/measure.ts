@@ -1,6 +1,6 @@
 /**
  * What a fork costs: requests a second of two processes, one for each core here, without HTTP.
- * Run it with `bun tests/php/fork/support/measure.ts`.
+ * Run it with `bun tests/php/fork/support/measure.ts [seconds] [rounds] [/work]`.
  *
  * @module
  */
@@ -20,7 +20,8 @@ import { askFpm } from "../../support/fcgi_once.ts";
 import { openDoor } from "./door.ts";
 import { childrenOf, php } from "./farm.ts";
 
-const seconds = Number(process.argv[2] ?? 3);
+const seconds = Number(process.argv[2] ?? 2);
+const rounds = Number(process.argv[3] ?? 3);
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const request = (target: string) =>
   ({ x: {}, body: undefined, script: { documentUri: target } }) as unknown as WorkerRequest;
@@ -101,14 +102,14 @@ async function forks(target: string, env: Record<string, string>): Promise<Resul
     while (!over()) done(await one());
   });
   const calm: number[] = [];
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 10; i++) {
     await waitFor(() => launch.ready === 3, { what: "the spares", every: 50 });
     calm.push(await one());
   }
   calm.sort((a, b) => a - b);
   await launch.close();
   door.close();
-  return { ...result, calm: calm[10]! };
+  return { ...result, calm: calm[5]! };
 }
 
 async function loop(target: string, env: Record<string, string>): Promise<Result> {
@@ -183,23 +184,32 @@ async function fpm(target: string, env: Record<string, string>): Promise<Result>
   return result;
 }
 
+const middle = (all: readonly number[]) => all.toSorted((a, b) => a - b)[all.length >> 1]!;
+
 console.log(readFileSync("/proc/loadavg", "utf8").trim());
-for (const target of ["/hello", "/work"]) {
+for (const target of process.argv[4] === undefined ? ["/hello"] : [process.argv[4]]) {
   for (const heap of ["2", "20", "76"]) {
     const env = { APP_MB: heap };
-    const all: [string, Result][] = [
-      ["fork", await forks(target, env)],
-      ["fork, small pages", await forks(target, { ...env, USE_ZEND_ALLOC_HUGE_PAGES: "0" })],
-      ["fork, slow end", await forks(target, { ...env, FAIRLEAD_FORK_END: "slow" })],
-      ["persistent", await loop(target, env)],
-      ["php-fpm, boots each time", await fpm(target, env)],
+    const arms: [string, () => Promise<Result>][] = [
+      ["fork", () => forks(target, env)],
+      ["fork, destructors", () => forks(target, { ...env, MEASURE_DESTRUCTORS: "1" })],
+      ["persistent", () => loop(target, env)],
+      ["php-fpm, boots each time", () => fpm(target, env)],
     ];
-    for (const [name, { rate, p50, cpu, calm }] of all) {
-      const alone = calm === undefined ? "" : `, one at a time ${calm.toFixed(2)} ms`;
+    // One after the other in each round: what else the machine does is spread over all.
+    const results = arms.map((): Result[] => []);
+    for (let round = 0; round < rounds; round++) {
+      for (const [i, [, run]] of arms.entries()) results[i]!.push(await run());
+    }
+    for (const [i, [name]] of arms.entries()) {
+      const all = results[i]!;
+      const of = (read: (result: Result) => number) => middle(all.map(read));
+      const alone = all[0]?.calm === undefined ? "" : `, with a spare ${of(({ calm }) => calm ?? 0).toFixed(2)} ms`;
       console.log(
-        `${target} ${heap} MB  ${name}: ${rate.toFixed(0)}/s, p50 ${p50.toFixed(2)} ms, CPU ${
-          cpu.toFixed(2)
-        } ms${alone}`,
+        `${target} ${heap} MB  ${name}: ${of(({ rate }) => rate).toFixed(0)}/s, p50 ${
+          of(({ p50 }) => p50).toFixed(2)
+        } ms, ` +
+          `CPU ${of(({ cpu }) => cpu).toFixed(2)} ms${alone}`,
       );
     }
   }

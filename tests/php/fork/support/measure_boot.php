@@ -2,6 +2,15 @@
 
 // A boot that leaves so many megabytes of small objects, and 0.5 ms of work for a request.
 
+if (getenv('MEASURE_DESTRUCTORS') === '1') {
+    // One class is enough for PHP to have to look at all objects in the end.
+    class Ends
+    {
+        public function __destruct()
+        {
+        }
+    }
+}
 $kept = [];
 $megabytes = (int) (getenv('APP_MB') ?: ($_SERVER['APP_MB'] ?? 0));
 while ($megabytes > 0 && memory_get_usage() < $megabytes << 20) {

@@ -56,6 +56,13 @@ return [
         ob_start(null, 0, 0);
         echo 'fixed';
     },
+    'flush-early' => static function (): void {
+        flush();
+        header('X-One: before any output');
+        echo ob_get_level(), headers_sent() ? ' sent' : ' free';
+        flush();
+        echo headers_sent() ? ' sent' : ' free';
+    },
     'events' => static function (): void {
         header('Content-Type: text/event-stream');
         for ($i = 0; $i < 4; $i++) {

@@ -18,6 +18,9 @@ $look = static function (): array {
 };
 
 return [
+    'scan-dir' => static function (): void {
+        echo shell_exec('printf %s "$PHP_INI_SCAN_DIR"');
+    },
     'look' => static function () use ($look): void {
         echo json_encode($look(), JSON_UNESCAPED_SLASHES);
     },

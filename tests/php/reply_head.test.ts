@@ -1,0 +1,15 @@
+import { expect, test } from "bun:test";
+import { readReplyHead } from "../../plugins/php/reply_head.ts";
+
+test("what is between two hops, the length and the request's id are not PHP's to send", () => {
+  const headers = [
+    ["X-A", "1"],
+    ["Connection", "close"],
+    ["Content-Length", "5"],
+    ["X-Request-ID", "php's own"],
+    ["Content-Type", "text/plain"],
+  ] as const;
+  const head = readReplyHead({ status: 200, reason: "OK", headers });
+  expect(head.headers as unknown).toEqual([["X-A", "1"], ["Content-Type", "text/plain"]]);
+  expect(head.length).toBe(5);
+});
