@@ -1,5 +1,5 @@
 import { FairGate } from "./fair_gate.ts";
-import type { GateOptions } from "./gate_options.ts";
+import type { LineOptions } from "./gate_options.ts";
 import { ENTERED } from "./queue_node.ts";
 
 /**
@@ -12,7 +12,7 @@ export class BargingGate extends FairGate {
   /** Woken heads whose permit a newcomer took. */
   #lost = 0;
 
-  constructor(options: GateOptions) {
+  constructor(options: LineOptions) {
     super(options, false);
   }
 

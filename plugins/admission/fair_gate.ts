@@ -1,12 +1,12 @@
 import { CoreError } from "../../core/error.ts";
-import type { Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
+import type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { acquire, type AcquireOptions, GatePermit } from "./acquire.ts";
 import { throwLater, whole } from "./checks.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type Counts, type Tally, tally } from "./counts.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DrainRate, secondsToDrain } from "./drain_rate.ts";
-import type { GateOptions } from "./gate_options.ts";
+import type { LineOptions } from "./gate_options.ts";
 import { Line } from "./line.ts";
 import { Outbox } from "./outbox.ts";
 import { ENTERED, EXPIRES, type Node, OWNER, SEQ, STATE, WEIGHT } from "./queue_node.ts";
@@ -42,7 +42,7 @@ export class FairGate implements Gate {
   #seq = 0;
 
   /** `sorted`: the line stays in order of arrival. */
-  constructor(options: GateOptions, sorted = true) {
+  constructor(options: LineOptions, sorted = true) {
     this.name = options.name ?? "gate";
     this.max = whole("limit", options.limit);
     this.maxQueue = options.maxQueue ?? Infinity;
@@ -79,6 +79,26 @@ export class FairGate implements Gate {
   get oldestWait(): number {
     const head = this.line.head;
     return head === undefined ? 0 : this.clock.now() - head[ENTERED]!;
+  }
+
+  /** Who has the next permits, unless something changes; undefined when nobody waits for a permit of the gate. */
+  get next(): Waiter | undefined {
+    return this.line.head;
+  }
+
+  /** Waiters of one class. Where classes are not told apart, all are `critical`. */
+  queuedOf(criticality: Criticality): number {
+    return criticality === "critical" ? this.line.size : 0;
+  }
+
+  /** Keys that wait or hold permits. */
+  get keys(): number {
+    return 0;
+  }
+
+  /** Whether the line has stood for so long that the gate sheds, as far as it was told to. */
+  get overloaded(): boolean {
+    return false;
   }
 
   tryEnter(weight = 1): boolean {
@@ -118,7 +138,13 @@ export class FairGate implements Gate {
     return true;
   }
 
-  leave(weight = 1): void {
+  /**
+   * Gives permits back: a number of them, or those of a waiter that was granted. The second way a permit is bound to what
+   * runs under it: given back twice, it comes back once, and a gate with keys knows whose it was and how long it was out.
+   * Permits of a waiter with a key must come back that way.
+   */
+  leave(held: number | Waiter = 1): void {
+    const weight = typeof held === "number" ? held : held.weight ?? 1;
     if (weight !== 1) whole("weight", weight);
     if (weight > this.inUse) {
       throw new CoreError(
