@@ -6,7 +6,12 @@ export const classes: readonly Criticality[] = ["critical_plus", "critical", "sh
 /** The place of the class a waiter belongs to that names none. */
 export const defaultClass = 1;
 
-const places: Readonly<Record<Criticality, number>> = { critical_plus: 0, critical: 1, sheddable_plus: 2, sheddable: 3 };
+const places: Readonly<Record<Criticality, number>> = {
+  critical_plus: 0,
+  critical: 1,
+  sheddable_plus: 2,
+  sheddable: 3,
+};
 
 /** The place of `criticality` among the classes. */
 export function placeOf(criticality: Criticality | undefined): number {
