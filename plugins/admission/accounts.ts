@@ -61,7 +61,13 @@ export class Accounts {
     if (key === undefined) return this.common;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    if (this.#known.size >= this.#most) return this.#shared[hash(key) % shared] ??= new Account("", false);
+    if (this.#known.size >= this.#most || this.#shared.length > 0) {
+      const together = hash(key) % shared;
+      // Whoever's key waits in a shared record must not be passed by one that came when there was room again.
+      if (this.#known.size >= this.#most || (this.#shared[together]?.queued ?? 0) > 0) {
+        return this.#shared[together] ??= new Account("", false);
+      }
+    }
     const account = this.#spare.pop() ?? new Account(key, true);
     account.key = key;
     const share = this.#weigh(key);

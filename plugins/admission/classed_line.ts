@@ -44,7 +44,7 @@ export class ClassedLine implements WaitingLine {
   /** Whether time is charged. */
   readonly timed: boolean;
   /** Virtual time: where the class was that was served last. */
-  #now = 0;
+  served = 0;
 
   constructor(options: ClassedLineOptions) {
     this.accounts = new Accounts(options.maxKeys, options.keyWeight);
@@ -115,7 +115,7 @@ export class ClassedLine implements WaitingLine {
     const line = node[LINE]!, weight = node[WEIGHT]!;
     const queue = this.classes[line.place]!;
     const cost = this.timed ? queue.guess(line, weight) : weight;
-    if (queue.started > this.#now) this.#now = queue.started;
+    if (queue.started > this.served) this.served = queue.started;
     queue.started += cost / queue.share;
     queue.ring.charge(line, cost);
     node[COST] = cost;
@@ -226,7 +226,7 @@ export class ClassedLine implements WaitingLine {
       queue.ring.disable(next[LINE]!);
       next = queue.ring.choose()?.first(queue.newest);
     }
-    if (queue.next === undefined && next !== undefined && queue.started < this.#now) queue.started = this.#now;
+    if (queue.next === undefined && next !== undefined && queue.started < this.served) queue.started = this.served;
     queue.next = next;
     if (next === undefined) return;
     const cost = this.timed ? queue.guess(next[LINE]!, next[WEIGHT]!) : next[WEIGHT]!;

@@ -19,7 +19,8 @@ export class KeyRing {
   measured = false;
   /** Lines somebody of whom may be let in. */
   able = 0;
-  #turn: KeyLine | undefined = undefined;
+  /** Whose turn it was last; see {@linkcode KeyRing.choose}. */
+  turn: KeyLine | undefined = undefined;
   #size = 0;
   readonly #idle: (account: Account) => void;
 
@@ -55,23 +56,23 @@ export class KeyRing {
   /** Whose turn it is; the same until a line is charged, enabled or disabled. */
   choose(): KeyLine | undefined {
     if (this.able === 0) {
-      for (let line = this.#turn; line !== undefined; line = this.#turn) this.#settle(line);
+      for (let line = this.turn; line !== undefined; line = this.turn) this.#settle(line);
       return undefined;
     }
     let passed = 0;
-    for (let line = this.#turn!; !line.able || line.deficit <= 0; line = this.#turn!) {
+    for (let line = this.turn!; !line.able || line.deficit <= 0; line = this.turn!) {
       if (passed++ > this.#size) {
         this.#skip();
         passed = 0;
       }
       this.#go(line.after!);
     }
-    return this.#turn;
+    return this.turn;
   }
 
   /** Gives `line` its turn. */
   #go(line: KeyLine): void {
-    this.#turn = line;
+    this.turn = line;
     line.deficit += this.quantum * line.account.share;
     if (line.size === 0 && line.deficit >= 0) this.#settle(line);
   }
@@ -79,7 +80,7 @@ export class KeyRing {
   /** Rounds in which nobody could be served, all at once. */
   #skip(): void {
     let rounds = Infinity;
-    let line = this.#turn!;
+    let line = this.turn!;
     for (let i = 0; i < this.#size; i++, line = line.after!) {
       if (line.able) rounds = Math.min(rounds, Math.floor(-line.deficit / (this.quantum * line.account.share)));
     }
@@ -94,7 +95,7 @@ export class KeyRing {
   }
 
   #link(line: KeyLine): void {
-    const turn = this.#turn;
+    const turn = this.turn;
     this.#size++;
     if (turn === undefined) {
       line.after = line.before = line;
@@ -110,12 +111,12 @@ export class KeyRing {
     const { after, before } = line as { after: KeyLine; before: KeyLine };
     line.after = line.before = undefined;
     this.#size--;
-    if (after === line) this.#turn = undefined;
+    if (after === line) this.turn = undefined;
     else {
       before.after = after;
       after.before = before;
       // Not a turn yet: who waits for it has it when the round is asked whose it is.
-      if (this.#turn === line) this.#turn = before;
+      if (this.turn === line) this.turn = before;
     }
     this.#idle(line.account);
   }
