@@ -1,3 +1,4 @@
+import { ClassedGate } from "./classed_gate.ts";
 import { FairGate } from "./fair_gate.ts";
 import type { GateOptions } from "./gate_options.ts";
 
@@ -17,5 +18,8 @@ import type { GateOptions } from "./gate_options.ts";
  * ```
  */
 export function createGate(options: GateOptions): FairGate {
-  return new FairGate(options);
+  const { shares, keys, keyLimit = 0, keyQueue = 0, order = "fifo", codel, threshold } = options;
+  const plain = shares === undefined && !keys && keyLimit === 0 && keyQueue === 0 && order === "fifo" && !codel &&
+    !threshold;
+  return plain ? new FairGate(options) : new ClassedGate(options);
 }
