@@ -188,7 +188,9 @@ export class AdaptiveLimit {
     }
     if (this.#frozen > 0) this.#frozen--;
     const room = Math.ceil(Math.sqrt(limit));
-    if (median <= baseline * tolerance) return rate === undefined ? limit : Math.min(this.#ceiling, limit + room);
+    if (median <= baseline * tolerance) {
+      return this.#window.peak < limit ? limit : Math.min(this.#ceiling, limit + room);
+    }
     const queue = limit * (1 - baseline / median);
     if (queue <= room || this.#frozen > 0 || rate === undefined) return limit;
     const step = Math.max(1, Math.ceil(limit / 10), Math.ceil((queue - room) / 2));

@@ -45,10 +45,11 @@ export class ServiceWindow {
 
   /**
    * Executions ended per ms while `limit` ran all the time; undefined when it was not so. Those above it at the start, from a
-   * higher limit, have no successors: they would make a decrease look better than it is.
+   * higher limit, have no successors: they would make a decrease look better than it is. One that has just ended is missed
+   * by nobody: its successor is about to begin.
    */
   rateAt(limit: number, now: number): number | undefined {
-    if (this.#first < limit || this.low < limit - 1 - limit / 8) return undefined;
-    return (this.#ended - (this.#first - limit)) / Math.max(now - this.start, 1e-6);
+    if (Math.min(this.#first, this.low + limit / 8) < limit - 1) return undefined;
+    return (this.#ended - Math.max(0, this.#first - limit)) / Math.max(now - this.start, 1e-6);
   }
 }
