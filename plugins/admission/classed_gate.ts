@@ -171,7 +171,7 @@ export class ClassedGate extends FairGate {
   #claim(node: Node, weight: number, place: number): "granted" {
     this.hold(node, weight);
     this.line.claim(node, this.line.timed ? this.clock.now() : 0);
-    this.#codel?.[place]!.passed();
+    this.#codel?.[place]?.passed();
     this.#threshold?.passed();
     return "granted";
   }
