@@ -268,17 +268,39 @@ describe("keys", () => {
     }));
   });
 
-  test("that go idle lose their credit and keep what they owe while others wait", () => {
+  test("that go idle keep what they owe while others wait, and are forgiven when nobody does", () => {
     const { come, leave, granted } = setup({ limit: 4, keys: true });
+    const others = () => {
+      for (let i = 0; i < 8; i++) come("b", { key: "b" });
+    };
     come("holder", { weight: 4 });
-    come("heavy", { key: "a", weight: 4 });
-    for (let i = 0; i < 8; i++) come("b", { key: "b", weight: 4 });
-    leave();
-    expect(granted()).toEqual(["heavy"]);
     come("a", { key: "a", weight: 4 });
+    others();
+    leave();
+    expect(granted()).toEqual(["a"]);
+    come("a", { key: "a" });
     leave();
     leave();
-    expect(granted()).toEqual(["b", "a"]);
+    // Four permits were four turns of others.
+    expect(granted()).toEqual(["b", "b", "b", "b", "a"]);
+    for (let i = 0; i < 8; i++) leave();
+    granted();
+    come("holder", { weight: 4 });
+    others();
+    come("a", { key: "a" });
+    leave();
+    expect(granted()).toEqual(["b", "a", "b", "b"]);
+  });
+
+  test("that go idle lose what was left of their turn", () => {
+    const { come, leave, granted, gate } = setup({ keys: true, keyWeight: (key) => key === "a" ? 3 : 1 });
+    come("holder");
+    const { waiter } = come("a", { key: "a" });
+    for (let i = 0; i < 9; i++) come("b", { key: "b" });
+    gate.cancel(waiter);
+    for (let i = 0; i < 9; i++) come("a", { key: "a" });
+    for (let i = 0; i < 5; i++) leave();
+    expect(granted()).toEqual(["b", "a", "a", "a", "b"]);
   });
 
   test("are forgotten when they neither wait nor hold", () => {
