@@ -139,10 +139,8 @@ export class ClassedGate extends FairGate {
 
   protected override settle(node: Node, ran: boolean): void {
     const stood = this.line.head !== undefined;
-    const now = this.clock.now();
-    this.line.release(node, now, ran);
-    if (stood && this.line.head === undefined) this.rate.settle(now);
-    else if (!stood && this.line.head !== undefined) this.rate.resume(now);
+    this.line.release(node, this.line.timed ? this.clock.now() : 0, ran);
+    if (!stood && this.line.head !== undefined) this.rate.resume(this.clock.now());
   }
 
   /** Whether the class at `place` is turned away while the gate is overloaded. */

@@ -118,16 +118,19 @@ export class ClassedLine implements WaitingLine {
     if (queue.started > this.served) this.served = queue.started;
     queue.started += cost / queue.share;
     queue.ring.charge(line, cost);
-    node[COST] = cost;
-    node[SINCE] = now;
+    if (this.timed) {
+      node[COST] = cost;
+      node[SINCE] = now;
+    }
     this.#count(line.account, weight);
   }
 
   /** Puts down permits of `node`, which did not have to wait. */
   claim(node: Node, now: number): void {
-    node[COST] = 0;
-    node[SINCE] = now;
-    if (!this.timed && (!this.#keyed || this.#cap === Infinity || node.key === undefined)) return;
+    if (this.timed) {
+      node[COST] = 0;
+      node[SINCE] = now;
+    } else if (!this.#keyed || this.#cap === Infinity || node.key === undefined) return;
     const account = this.#keyed ? this.accounts.of(node.key) : this.accounts.common;
     node[LINE] = account.line(this.placeOf(node));
     this.#count(account, node[WEIGHT]!);
@@ -137,20 +140,18 @@ export class ClassedLine implements WaitingLine {
   release(node: Node, now: number, ran: boolean): void {
     const line = node[LINE];
     if (line === undefined) return;
-    const queue = this.classes[line.place]!;
-    const weight = node[WEIGHT]!, cost = node[COST]!;
-    if (!ran || this.timed) {
-      const spent = ran ? (now - node[SINCE]!) * weight : 0;
-      if (ran) this.#learn(line, queue, spent / weight);
-      if (cost > 0) {
-        queue.started += (spent - cost) / queue.share;
-        queue.ring.charge(line, spent - cost);
-      }
-    }
     node[LINE] = undefined;
-    this.#count(line.account, -weight);
-    this.#choose(queue);
+    const queue = this.classes[line.place]!;
+    if (!ran) this.#correct(line, queue, -(this.timed ? node[COST]! : node[WEIGHT]!));
+    else if (this.timed) {
+      const weight = node[WEIGHT]!, cost = node[COST]!, spent = (now - node[SINCE]!) * weight;
+      this.#learn(line, queue, spent / weight);
+      if (cost > 0) this.#correct(line, queue, spent - cost);
+    }
+    this.#count(line.account, -node[WEIGHT]!);
     this.accounts.tidy(line.account);
+    if (ran && !this.timed && this.#cap === Infinity) return;
+    this.#choose(queue);
     this.#elect();
   }
 
@@ -191,6 +192,12 @@ export class ClassedLine implements WaitingLine {
       ahead[ahead.indexOf(first)] = first[BEHIND];
       yield first;
     }
+  }
+
+  /** `line` has cost its class and key `more` than they were charged. */
+  #correct(line: KeyLine, queue: ClassLine, more: number): void {
+    queue.started += more / queue.share;
+    queue.ring.charge(line, more);
   }
 
   #first(nodes: readonly (Node | undefined)[]): Node | undefined {

@@ -268,17 +268,49 @@ describe("keys", () => {
     }));
   });
 
-  test("that go idle lose their credit and keep what they owe while others wait", () => {
+  test("that go idle keep what they owe while others wait, and are forgiven when nobody does", () => {
     const { come, leave, granted } = setup({ limit: 4, keys: true });
+    const others = () => {
+      for (let i = 0; i < 8; i++) come("b", { key: "b" });
+    };
     come("holder", { weight: 4 });
-    come("heavy", { key: "a", weight: 4 });
-    for (let i = 0; i < 8; i++) come("b", { key: "b", weight: 4 });
-    leave();
-    expect(granted()).toEqual(["heavy"]);
     come("a", { key: "a", weight: 4 });
+    others();
+    leave();
+    expect(granted()).toEqual(["a"]);
+    come("a", { key: "a" });
     leave();
     leave();
-    expect(granted()).toEqual(["b", "a"]);
+    // Four permits were four turns of others.
+    expect(granted()).toEqual(["b", "b", "b", "b", "a"]);
+    for (let i = 0; i < 8; i++) leave();
+    granted();
+    come("holder", { weight: 4 });
+    others();
+    come("a", { key: "a" });
+    leave();
+    expect(granted()).toEqual(["b", "a", "b", "b"]);
+  });
+
+  test("that go idle lose what was left of their turn", () => {
+    const { come, leave, granted, gate } = setup({ keys: true, keyWeight: (key) => key === "a" ? 3 : 1 });
+    come("holder");
+    const { waiter } = come("a", { key: "a" });
+    for (let i = 0; i < 9; i++) come("b", { key: "b" });
+    gate.cancel(waiter);
+    for (let i = 0; i < 9; i++) come("a", { key: "a" });
+    for (let i = 0; i < 5; i++) leave();
+    expect(granted()).toEqual(["b", "a", "a", "a", "b"]);
+  });
+
+  test("whose turn ends because they left do not take the next key's turn with them", () => {
+    const { come, leave, granted, gate } = setup({ keys: true });
+    come("holder");
+    const { waiter } = come("a", { key: "a" });
+    for (const key of ["b", "c", "d"]) come(key, { key });
+    gate.cancel(waiter);
+    for (let i = 0; i < 3; i++) leave();
+    expect(granted()).toEqual(["b", "c", "d"]);
   });
 
   test("are forgotten when they neither wait nor hold", () => {
@@ -300,6 +332,18 @@ describe("keys", () => {
     for (let i = 0; i < 200; i++) {
       expect(log.filter((line) => line.startsWith(`k${i}:`))).toEqual([0, 1, 2].map((n) => `k${i}:${n} granted`));
     }
+  });
+
+  test("that share a record stay behind those of theirs who wait there when there is room again", () => {
+    const { gate, come, leave, granted } = setup({ keys: true, maxKeys: 1 });
+    come("holder");
+    for (const id of ["a1", "b1", "b2", "b3"]) come(id, { key: id[0]! });
+    leave();
+    leave();
+    expect([granted(), gate.keys]).toEqual([["a1", "b1"], 0]);
+    come("b4", { key: "b" });
+    for (let i = 0; i < 3; i++) leave();
+    expect(granted()).toEqual(["b2", "b3", "b4"]);
   });
 
   test("`time`: a key with slow work gets the same time, hence fewer turns", () => {
@@ -338,6 +382,8 @@ describe("caps on keys", () => {
     leave();
     expect(log).toEqual(["b1 granted"]);
     expect(come("a4", { key: "a" }).verdict).toBe("queued");
+    while (gate.used > 0) leave();
+    expect([1, 2, 3].map((n) => come(`b${n}`, { key: "b" }).verdict)).toEqual(["granted", "granted", "key"]);
   });
 
   test("key queue has them wait for their own, and others pass them", () => {

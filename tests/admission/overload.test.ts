@@ -111,7 +111,81 @@ describe("CoDel", () => {
   });
 });
 
+describe("CoDel at a gate with little in line", () => {
+  const short = (limit: number) => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit, clock, grace: 80, codel: true });
+    const come = () => gate.enter({ onGrant() {}, onRefuse() {} });
+    return { clock, gate, come };
+  };
+
+  test("never refuses the last in line, however long it waited", () => {
+    const { clock, gate, come } = short(1);
+    gate.tryEnter();
+    for (let i = 0; i < 50; i++) {
+      come();
+      clock.advance(70);
+      gate.leave();
+    }
+    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([50, 0]);
+  });
+
+  test("a line that empties within each interval does not stand", () => {
+    const { clock, gate, come } = short(1);
+    for (let i = 0; i < 50; i++) {
+      expect([come(), come(), come()]).toEqual(["granted", "queued", "queued"]);
+      for (let i = 0; i < 3; i++) {
+        clock.advance(35);
+        gate.leave();
+      }
+    }
+    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([100, 0]);
+  });
+});
+
 describe("newest first", () => {
+  test("a lone waiter is served, however long it waited", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit: 1, clock, grace: 3000, order: "adaptive_lifo", newestFirst: ["critical"] });
+    gate.tryEnter();
+    gate.enter({ onGrant() {}, onRefuse() {} });
+    clock.advance(2000);
+    gate.leave();
+    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([1, 0]);
+  });
+
+  test("a key's cap holds when the order turns round", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({
+      limit: 4,
+      clock,
+      grace: 3000,
+      order: "adaptive_lifo",
+      newestFirst: ["critical"],
+      keyLimit: 3,
+      keyQueue: 9,
+    });
+    const log: string[] = [];
+    const come = (id: string, weight: number) => {
+      const waiter = { key: "a", weight, onGrant: () => log.push(id), onRefuse: () => log.push(`${id} refused`) };
+      gate.enter(waiter);
+      return waiter;
+    };
+    gate.tryEnter(2);
+    const first = come("first", 2);
+    come("light", 1);
+    come("heavy", 2);
+    clock.advance(90);
+    come("last", 2);
+    clock.advance(11);
+    gate.leave(2);
+    expect([gate.used, log.length]).toEqual([2, 0]);
+    gate.leave(first);
+    expect(log[0]).toBe("light refused");
+    expect(log.includes("last")).toBe(true);
+    expect(gate.used).toBeLessThan(4);
+  });
+
   test("lifo is for the classes that allow it only, and counts whom it passes", () => {
     const clock = new VirtualClock();
     const gate = createGate({ limit: 1, clock, grace: 1000, order: "lifo", shares: {}, newestFirst: ["sheddable"] });
@@ -221,6 +295,36 @@ describe("prediction", () => {
     expect(come("sheddable", "new", 1000)).toBe("queued");
     expect(come("critical", "new", 100)).toBe("queued");
     expect(come("critical", "new", 5)).toBe("predicted");
+    for (let i = 0; i < 20; i++) come("sheddable", `key ${i}`);
+    // Its turn comes after one of each of 22 keys, and a critical one in five permits is before it.
+    expect(come("sheddable", "late", 200)).toBe("predicted");
+    expect(come("sheddable", "late", 1200)).toBe("queued");
+  });
+
+  test("says nothing where the newest is first", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit: 1, clock, predict: true, grace: 1e6, order: "lifo", newestFirst: ["critical"] });
+    gate.tryEnter();
+    for (let i = 0; i < 100; i++) gate.enter({ onGrant() {}, onRefuse() {} });
+    for (let i = 0; i < 20; i++) {
+      clock.advance(100);
+      gate.leave();
+    }
+    expect(gate.enter({ deadline: clock.time + 200, onGrant() {}, onRefuse() {} })).toBe("queued");
+  });
+
+  test("takes a new limit into account before it is measured", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit: 1, clock, random: () => 0.5 });
+    gate.tryEnter();
+    for (let i = 0; i < 119; i++) gate.enter({ onGrant() {}, onRefuse() {} });
+    for (let i = 0; i < 20; i++) {
+      clock.advance(100);
+      gate.leave();
+    }
+    expect(gate.retryAfter()).toBe(10);
+    gate.resize(2);
+    expect(gate.retryAfter()).toBe(5);
   });
 });
 
