@@ -27,6 +27,7 @@ export interface LaneParts {
   readonly meter: LaneMeter;
   /** The latest moment at which letting it in is of use to who asks, in ms on the gate's clock. */
   readonly patience: (x: Exchange) => number;
+  readonly now: () => number;
 }
 
 /** Counts a refusal and answers it. */
@@ -87,6 +88,7 @@ class Waiting implements Waiter {
   readonly deadline: number;
   readonly #lane: PlainLane;
   readonly #x: Exchange;
+  readonly #ahead: number;
   #settle: ((verdict: Permit | Response) => void) | undefined = undefined;
   #stay: (() => void) | undefined = undefined;
 
@@ -94,6 +96,7 @@ class Waiting implements Waiter {
     this.deadline = lane.parts.patience(x);
     this.#lane = lane;
     this.#x = x;
+    this.#ahead = lane.parts.gate.queuedWeight;
   }
 
   begin(): Promise<Permit | Response> {
@@ -112,6 +115,8 @@ class Waiting implements Waiter {
       this.#end(waitedMs, turnAway(this.#lane.parts, "cancelled"));
       return this.#lane.permit.release();
     }
+    const { meter, now } = this.#lane.parts;
+    meter.fairness.granted(now(), waitedMs, this.#ahead, 1);
     this.#end(waitedMs, this.#lane.letIn("queued", waitedMs));
   }
 

@@ -30,20 +30,19 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #steered = new Map<string, Steering>();
   /** What all lanes share whose exchanges are not alike; undefined where they are. */
-  readonly #rules: Pick<RuledParts, "classify" | "sessions" | "self" | "grace" | "now"> | undefined;
+  readonly #rules: Pick<RuledParts, "classify" | "sessions" | "self" | "grace"> | undefined;
 
   constructor(settings: AdmissionSettings, parts: LanesParts) {
     this.#settings = settings;
     this.#parts = parts;
     if (differences(settings).alike) return;
-    const { sessions: lines, self, clock } = parts;
+    const { sessions: lines, self } = parts;
     const { serialize, rules, key, hints, grace } = settings;
     this.#rules = {
       classify: classifier({ rules, key, hints }),
       sessions: lines && { lines, key: ({ headers }) => cookieOf(headers, serialize!)?.slice(0, 200) || undefined },
       self,
       grace,
-      now: () => clock.now(),
     };
   }
 
@@ -66,7 +65,7 @@ export class Lanes {
     const gate = named.find(name);
     if (gate === undefined) return undefined;
     const own = sized?.sized(name);
-    const parts: LaneParts = { gate, meter: this.#parts.meter(name), patience };
+    const parts: LaneParts = { gate, meter: this.#parts.meter(name), patience, now: () => clock.now() };
     const { adaptive } = this.#settings;
     const steering = adaptive === "off" || own === undefined
       ? undefined

@@ -2,6 +2,7 @@ import type { Criticality } from "../../core/contracts/gates.ts";
 import type { Counter, Histogram, Meter, Sample } from "../../core/contracts/meter.ts";
 import { classes } from "./classes.ts";
 import type { FairGate } from "./fair_gate.ts";
+import { Fairness } from "./fairness.ts";
 import type { SessionLines } from "./session_lines.ts";
 import type { Steering } from "./steering.ts";
 
@@ -36,6 +37,8 @@ export interface ClassMeter {
 /** What is counted of one lane. A class is not there before somebody belongs to it: most servers have one. */
 export interface LaneMeter {
   of(criticality: Criticality): ClassMeter;
+  /** Told of each grant to somebody who waited. */
+  readonly fairness: Fairness;
 }
 
 export interface AdmissionMeter {
@@ -46,6 +49,7 @@ export interface AdmissionMeter {
 /** What is read when it is scraped. */
 export interface Scraped {
   readonly gates: Iterable<FairGate>;
+  readonly now: () => number;
   readonly sessions: SessionLines | undefined;
   readonly steered: () => Iterable<readonly [lane: string, Steering]>;
   /** Whether classes, and keys, are told apart. */
@@ -114,6 +118,19 @@ export function admissionMeter(meter: Meter, scraped: Scraped): AdmissionMeter {
     () => sessions?.queued ?? 0,
   );
 
+  const fairness = new Map<string, Fairness>();
+  meter.gauges(
+    "fairlead_admission_fairness_ratio",
+    "99th percentile of wait over that of an ideal line, of the last 10 s, while it is saturated; 1 is ideal",
+    ["lane"],
+    function* (): Generator<Sample> {
+      for (const gate of gates) {
+        const ratio = fairness.get(gate.name)?.ratio(scraped.now(), gate.limit);
+        if (ratio !== undefined) yield [[gate.name], ratio];
+      }
+    },
+  );
+
   const make = (lane: string, name: Criticality): ClassMeter => ({
     wait: waits.with(lane, name),
     total: Object.fromEntries(outcomes.map((outcome) => [outcome, totals.with(lane, name, outcome)])) as Record<
@@ -124,7 +141,10 @@ export function admissionMeter(meter: Meter, scraped: Scraped): AdmissionMeter {
   return {
     lane(name) {
       const made = new Map<Criticality, ClassMeter>([["critical", make(name, "critical")]]);
+      const fair = new Fairness();
+      fairness.set(name, fair);
       return {
+        fairness: fair,
         of(criticality) {
           let known = made.get(criticality);
           if (known === undefined) made.set(criticality, known = make(name, criticality));

@@ -26,6 +26,8 @@ export class Passage implements Waiter, Permit {
   #session: string | undefined;
   #turn: Turn | undefined = undefined;
   #waitedMs = 0;
+  /** Permits wanted at the gate before it. */
+  #ahead = 0;
   #settle: ((verdict: Permit | Response) => void) | undefined = undefined;
   #stay: (() => void) | undefined = undefined;
 
@@ -97,6 +99,7 @@ export class Passage implements Waiter, Permit {
       }
       this.#gate = spare;
     } else this.#weight = Math.min(this.#weight, main.limit);
+    this.#ahead = this.#gate.queuedWeight;
     const verdict = this.#gate.enter(this);
     if (verdict === "granted") this.#held = this;
     return verdict;
@@ -121,6 +124,9 @@ export class Passage implements Waiter, Permit {
       this.#end(total, turnAway(this.#parts, "cancelled", this.criticality));
       return this.#giveBack();
     }
+    const { meter, now, gate } = this.#parts;
+    // Who had his turn and found a permit free did not wait here.
+    if (ms > 0 && this.#gate === gate) meter.fairness.granted(now(), ms, this.#ahead, this.#weight);
     this.#end(total, this.#letIn("queued", total));
   }
 

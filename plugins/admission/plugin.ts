@@ -61,6 +61,7 @@ export function admission(
 
       const meter = admissionMeter(ctx.find(Meter) ?? noMeter, {
         gates: named,
+        now: () => clock.now(),
         sessions,
         steered: () => lanes.steered(),
         ...told,

@@ -18,7 +18,6 @@ export interface RuledParts extends LaneParts {
   readonly steering?: Steering | undefined;
   /** Longest wait in ms, from the arrival at the lane to the permit. */
   readonly grace: number;
-  readonly now: () => number;
 }
 
 /** Exchanges on their way through one gate, each with a class, a key, a weight, and a permit of its own. */

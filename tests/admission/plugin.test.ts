@@ -234,6 +234,19 @@ describe("onAdmit", () => {
     expect(meter.counts.get("fairlead_admission_overtakes_total{php}")).toBe(1);
   });
 
+  test("tells how fair a saturated line is", async () => {
+    const { admit, gates, meter, clock } = await start({ max_queue: 1000 });
+    gates.open("php", 1);
+    const line = Array.from({ length: 160 }, () => admit(new FakeExchange()));
+    for (const one of line) {
+      clock.advance(10);
+      (await one as Permit).release();
+    }
+    expect(meter.read("fairlead_admission_fairness_ratio", "php")!).toBeCloseTo(1, 1);
+    clock.advance(20_000);
+    expect(meter.read("fairlead_admission_fairness_ratio", "php")).toBe(undefined);
+  });
+
   test("waits are measured in powers of two from a quarter of a millisecond", async () => {
     const { meter } = await start();
     const bounds = meter.bounds.get("fairlead_admission_wait_seconds")!;
