@@ -371,7 +371,44 @@ describe("keys", () => {
   });
 });
 
+describe("one that is cancelled between the grant and its callback", () => {
+  const cancelled = (options: Partial<GateOptions>, mine: Wants, theirs: Wants) => {
+    const { gate, come, leave, granted } = setup({ limit: 2, ...options });
+    come("holder", { weight: 2 });
+    come("a1", { ...mine, then: () => gate.cancel(gone.waiter) });
+    const gone = come("b1", theirs);
+    for (const id of ["a2", "a3"]) come(id, mine);
+    for (const id of ["b2", "b3"]) come(id, theirs);
+    for (let i = 0; i < 4; i++) leave();
+    return granted();
+  };
+
+  test("costs its key nothing", () => {
+    const order = cancelled({ keys: true }, { key: "a" }, { key: "b" });
+    expect(order).toEqual(["a1", "a2", "b2", "b3", "a3"]);
+  });
+
+  test("costs its class nothing", () => {
+    const shares = { critical: 1, sheddable: 1 };
+    const order = cancelled({ shares }, { criticality: "critical" }, { criticality: "sheddable" });
+    expect(order).toEqual(["a1", "b2", "a2", "b3", "a3"]);
+  });
+});
+
 describe("caps on keys", () => {
+  test("time in which all wait for permits of their own key is not slow draining", () => {
+    const { gate, clock, come, leave } = setup({ limit: 2, keyLimit: 2, keyQueue: 9 });
+    come("a1", { key: "a" });
+    gate.tryEnter();
+    come("a2", { key: "a", weight: 2 });
+    expect(gate.next).toBe(undefined);
+    clock.advance(20_000);
+    leave();
+    expect(gate.next === undefined).toBe(false);
+    clock.advance(200);
+    expect(gate.retryAfter()).toBe(1);
+  });
+
   test("key limit alone refuses at once what is above it, in use and in line", () => {
     const { gate, come, leave, log } = setup({ limit: 3, keyLimit: 2 });
     expect([1, 2, 3].map((n) => come(`a${n}`, { key: "a" }).verdict)).toEqual(["granted", "granted", "key"]);

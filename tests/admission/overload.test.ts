@@ -133,13 +133,13 @@ describe("CoDel at a gate with little in line", () => {
   test("a line that empties within each interval does not stand", () => {
     const { clock, gate, come } = short(1);
     for (let i = 0; i < 50; i++) {
-      expect([come(), come(), come()]).toEqual(["granted", "queued", "queued"]);
-      for (let i = 0; i < 3; i++) {
-        clock.advance(35);
+      expect([come(), come(), come(), come()]).toEqual(["granted", "queued", "queued", "queued"]);
+      for (let i = 0; i < 4; i++) {
+        clock.advance(25);
         gate.leave();
       }
     }
-    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([100, 0]);
+    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([150, 0]);
   });
 });
 
