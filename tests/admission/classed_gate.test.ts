@@ -231,6 +231,19 @@ describe("keys", () => {
     expect(gate.counts.overtakes).toBe(0);
   });
 
+  test("that fill the line give places to keys with few waiters, newest first", () => {
+    const { gate, come, log } = setup({ keys: true, maxQueue: 10 });
+    come("holder");
+    for (let i = 0; i < 12; i++) come(`hog${i}`, { key: "hog" });
+    expect(["a", "b", "a", "b", "c"].map((key) => come(key, { key }).verdict)).toEqual(Array(5).fill("queued"));
+    expect(log).toEqual([9, 8, 7, 6, 5].map((n) => `hog${n} key`));
+    expect(come("hog", { key: "hog" }).verdict).toBe("full");
+    // By the first d, c has as many as the hog and came later; by the third nobody has two more than d.
+    for (const key of ["c", "c", "d", "d", "d"]) come(key, { key });
+    expect([gate.queued, log.slice(5)]).toEqual([10, ["hog4 key", "hog3 key", "c key", "hog2 key"]]);
+    expect(gate.counts.refused.full).toBe(4);
+  });
+
   test("are in order of arrival inside", () => {
     const { log, come, leave } = setup({ keys: true });
     come("holder");
