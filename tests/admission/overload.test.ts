@@ -301,6 +301,20 @@ describe("prediction", () => {
     expect(come("sheddable", "late", 1200)).toBe("queued");
   });
 
+  test("gives a newcomer the benefit of a quarter: its place in line costs little", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit: 1, clock, predict: true });
+    gate.tryEnter();
+    for (let i = 0; i < 119; i++) gate.enter({ onGrant() {}, onRefuse() {} });
+    for (let i = 0; i < 20; i++) {
+      clock.advance(100);
+      gate.leave();
+    }
+    // A hundred permits at one in 100 ms.
+    const come = (ms: number) => gate.enter({ deadline: clock.time + ms, onGrant() {}, onRefuse() {} });
+    expect([come(7_900), come(8_200)]).toEqual(["predicted", "queued"]);
+  });
+
   test("says nothing where the newest is first", () => {
     const clock = new VirtualClock();
     const gate = createGate({ limit: 1, clock, predict: true, grace: 1e6, order: "lifo", newestFirst: ["critical"] });
