@@ -22,7 +22,9 @@ const usualShares: Readonly<Record<Criticality, number>> = {
  * A {@linkcode FairGate} whose line knows classes, keys, CoDel and other orders; see {@linkcode GateOptions} for each and
  * {@linkcode ClassedLine} for who is next. Newcomers are turned away by the first of these that holds: the gate drains, the
  * deadline has passed, the class is below the threshold (`class`), the key has its share (`key`), no waiting is allowed
- * (`grace`), the deadline would pass in line (`predicted`), the line is full of waiters no less critical (`full`).
+ * (`grace`), the deadline would pass in line (`predicted`), the line is full of waiters no less critical (`full`). In a full
+ * line a newcomer takes the place of the lowest class's newest (`evicted`), or of one of its own class whose key has filled
+ * the line (`key`).
  *
  * What always holds of a fair gate holds here: the line has no head, or the permits left are too few for it. It has none
  * while all who wait do so for permits of their own keys; then others may pass them.
@@ -102,9 +104,11 @@ export class ClassedGate extends FairGate {
     if (account !== undefined && account.capped && account.queued >= this.#keyQueue) return this.refuse("key");
     const never = this.hopeless(node, weight);
     if (never !== undefined) return this.refuse(never);
-    const victim = line.size >= this.maxQueue ? line.lowest(place) : undefined;
-    if (victim !== undefined) this.decide(victim, "evicted", this.clock.now());
-    else if (line.size >= this.maxQueue) return this.refuse("full");
+    const full = line.size >= this.maxQueue;
+    const lower = full ? line.lowest(place) : undefined;
+    const victim = full ? lower ?? line.crowding(place, account) : undefined;
+    if (victim !== undefined) this.decide(victim, lower === undefined ? "key" : "evicted", this.clock.now());
+    else if (full) return this.refuse("full");
     const head = line.head;
     this.park(node, weight);
     if (victim === undefined && line.head === head) return "queued";

@@ -4,7 +4,7 @@ import { placeOf } from "./classes.ts";
 import type { Fair } from "./gate_options.ts";
 import type { KeyLine } from "./key_line.ts";
 import type { WaitingLine } from "./line.ts";
-import { BEHIND, COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
+import { AHEAD, BEHIND, COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
 
 export interface ClassedLineOptions {
   /** By place of the class. All are one class when absent. */
@@ -16,6 +16,9 @@ export interface ClassedLineOptions {
   readonly maxKeys: number;
   readonly keyWeight?: ((key: string) => number) | undefined;
 }
+
+/** Waiters looked at for one whose key crowds out others. */
+const looked = 16;
 
 /** How much of a new measurement of slot time goes into the mean. */
 const fresh = 0.1;
@@ -162,6 +165,24 @@ export class ClassedLine implements WaitingLine {
       if (latest !== undefined) return latest;
     }
     return undefined;
+  }
+
+  /**
+   * Of the newest in the class at `place`, one whose key has most waiters of theirs, and at least two more than `account`:
+   * who has filled the line is likely to have come last.
+   */
+  crowding(place: number, account: Account | undefined): Node | undefined {
+    if (!this.#keyed) return undefined;
+    let most = (account?.queued ?? 0) + 1;
+    let found: Node | undefined;
+    let node = this.classes[place]!.latest;
+    for (let i = 0; i < looked && node !== undefined; i++, node = node[AHEAD]) {
+      const theirs = node[LINE]!.account;
+      if (!theirs.capped || theirs.queued <= most) continue;
+      most = theirs.queued;
+      found = node;
+    }
+    return found;
   }
 
   rival(node: Node): Node | undefined {

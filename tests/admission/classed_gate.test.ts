@@ -231,6 +231,19 @@ describe("keys", () => {
     expect(gate.counts.overtakes).toBe(0);
   });
 
+  test("that fill the line give places to keys with few waiters, newest first", () => {
+    const { gate, come, log } = setup({ keys: true, maxQueue: 10 });
+    come("holder");
+    for (let i = 0; i < 12; i++) come(`hog${i}`, { key: "hog" });
+    expect(["a", "b", "a", "b", "c"].map((key) => come(key, { key }).verdict)).toEqual(Array(5).fill("queued"));
+    expect(log).toEqual([9, 8, 7, 6, 5].map((n) => `hog${n} key`));
+    expect(come("hog", { key: "hog" }).verdict).toBe("full");
+    // By the first d, c has as many as the hog and came later; by the third nobody has two more than d.
+    for (const key of ["c", "c", "d", "d", "d"]) come(key, { key });
+    expect([gate.queued, log.slice(5)]).toEqual([10, ["hog4 key", "hog3 key", "c key", "hog2 key"]]);
+    expect(gate.counts.refused.full).toBe(4);
+  });
+
   test("are in order of arrival inside", () => {
     const { log, come, leave } = setup({ keys: true });
     come("holder");
@@ -371,7 +384,44 @@ describe("keys", () => {
   });
 });
 
+describe("one that is cancelled between the grant and its callback", () => {
+  const cancelled = (options: Partial<GateOptions>, mine: Wants, theirs: Wants) => {
+    const { gate, come, leave, granted } = setup({ limit: 2, ...options });
+    come("holder", { weight: 2 });
+    come("a1", { ...mine, then: () => gate.cancel(gone.waiter) });
+    const gone = come("b1", theirs);
+    for (const id of ["a2", "a3"]) come(id, mine);
+    for (const id of ["b2", "b3"]) come(id, theirs);
+    for (let i = 0; i < 4; i++) leave();
+    return granted();
+  };
+
+  test("costs its key nothing", () => {
+    const order = cancelled({ keys: true }, { key: "a" }, { key: "b" });
+    expect(order).toEqual(["a1", "a2", "b2", "b3", "a3"]);
+  });
+
+  test("costs its class nothing", () => {
+    const shares = { critical: 1, sheddable: 1 };
+    const order = cancelled({ shares }, { criticality: "critical" }, { criticality: "sheddable" });
+    expect(order).toEqual(["a1", "b2", "a2", "b3", "a3"]);
+  });
+});
+
 describe("caps on keys", () => {
+  test("time in which all wait for permits of their own key is not slow draining", () => {
+    const { gate, clock, come, leave } = setup({ limit: 2, keyLimit: 2, keyQueue: 9 });
+    come("a1", { key: "a" });
+    gate.tryEnter();
+    come("a2", { key: "a", weight: 2 });
+    expect(gate.next).toBe(undefined);
+    clock.advance(20_000);
+    leave();
+    expect(gate.next === undefined).toBe(false);
+    clock.advance(200);
+    expect(gate.retryAfter()).toBe(1);
+  });
+
   test("key limit alone refuses at once what is above it, in use and in line", () => {
     const { gate, come, leave, log } = setup({ limit: 3, keyLimit: 2 });
     expect([1, 2, 3].map((n) => come(`a${n}`, { key: "a" }).verdict)).toEqual(["granted", "granted", "key"]);

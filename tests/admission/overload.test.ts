@@ -133,13 +133,13 @@ describe("CoDel at a gate with little in line", () => {
   test("a line that empties within each interval does not stand", () => {
     const { clock, gate, come } = short(1);
     for (let i = 0; i < 50; i++) {
-      expect([come(), come(), come()]).toEqual(["granted", "queued", "queued"]);
-      for (let i = 0; i < 3; i++) {
-        clock.advance(35);
+      expect([come(), come(), come(), come()]).toEqual(["granted", "queued", "queued", "queued"]);
+      for (let i = 0; i < 4; i++) {
+        clock.advance(25);
         gate.leave();
       }
     }
-    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([100, 0]);
+    expect([gate.counts.queued, gate.counts.refused.codel]).toEqual([150, 0]);
   });
 });
 
@@ -299,6 +299,20 @@ describe("prediction", () => {
     // Its turn comes after one of each of 22 keys, and a critical one in five permits is before it.
     expect(come("sheddable", "late", 200)).toBe("predicted");
     expect(come("sheddable", "late", 1200)).toBe("queued");
+  });
+
+  test("gives a newcomer the benefit of a quarter: its place in line costs little", () => {
+    const clock = new VirtualClock();
+    const gate = createGate({ limit: 1, clock, predict: true });
+    gate.tryEnter();
+    for (let i = 0; i < 119; i++) gate.enter({ onGrant() {}, onRefuse() {} });
+    for (let i = 0; i < 20; i++) {
+      clock.advance(100);
+      gate.leave();
+    }
+    // A hundred permits at one in 100 ms.
+    const come = (ms: number) => gate.enter({ deadline: clock.time + ms, onGrant() {}, onRefuse() {} });
+    expect([come(7_900), come(8_200)]).toEqual(["predicted", "queued"]);
   });
 
   test("says nothing where the newest is first", () => {
