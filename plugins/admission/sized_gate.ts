@@ -2,8 +2,8 @@ import type { Gate, Gates, GateTerms, Refusal, Waiter } from "../../core/contrac
 import type { FairGate } from "./fair_gate.ts";
 import type { NamedGates } from "./gates.ts";
 
-/** Added to a lane's name: the gate of the permits that are kept for calls of the application to itself. */
-export const reserved = ":self";
+/** Added to a lane's name, and in none: the gate of the permits that are kept for calls of the application to itself. */
+export const reserved = "/self";
 
 /**
  * A pool's gate as its owner sees it: he says how many permits there are, which is the most there can be. Some of them may be kept

@@ -296,9 +296,9 @@ describe("reserve", () => {
     expect(isIn(visit())).toBe(true);
     expect(meter.read("fairlead_admission_limit", "php")).toBe(1);
     expect(gates.open("php", 4).limit).toBe(4);
-    expect(["php", "php:self"].map((name) => meter.read("fairlead_admission_limit", name))).toEqual([1, 3]);
+    expect(["php", "php/self"].map((name) => meter.read("fairlead_admission_limit", name))).toEqual([1, 3]);
     gates.find("php")!.resize(8);
-    expect(["php", "php:self"].map((name) => meter.read("fairlead_admission_limit", name))).toEqual([3, 5]);
+    expect(["php", "php/self"].map((name) => meter.read("fairlead_admission_limit", name))).toEqual([3, 5]);
     expect(gates.open("db", 2, { drains: false }).limit).toBe(2);
     expect(meter.read("fairlead_admission_limit", "db")).toBe(2);
   });
