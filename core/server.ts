@@ -4,6 +4,7 @@ import { createAccessLog } from "./access_log.ts";
 import { createAdmin, type Identity } from "./admin.ts";
 import { type App, createApp } from "./app.ts";
 import { Health } from "./contracts/health.ts";
+import { Peers } from "./contracts/peers.ts";
 import { Site } from "./contracts/site.ts";
 import { CoreError } from "./error.ts";
 import { HealthBoard } from "./health.ts";
@@ -67,6 +68,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const offers: Offer[] = [
     [Health, health],
     [Reloads, reloads],
+    [Peers, new TrustedProxies(server.trusted_proxies) satisfies Peers],
     [
       Site,
       {

@@ -8,6 +8,8 @@ export interface RunningExecution {
   readonly target: string;
   /** When the execution began, in ms on the monotonic clock (`performance.now`): what a process did before was another's. */
   readonly started: number;
+  /** When the request must have ended, on the same clock: what it asks of others later than that is of use to nobody. */
+  readonly deadline: number;
 }
 
 /** Which HTTP request a process of this machine works for. Looked up in what runs now: not for hot paths. */

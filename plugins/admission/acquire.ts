@@ -1,31 +1,43 @@
 import { CoreError } from "../../core/error.ts";
-import type { Gate, Refusal } from "../../core/contracts/gates.ts";
+import type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import type { Permit } from "../../core/plugin.ts";
 
 /** How to wait at a gate. */
 export interface AcquireOptions {
   /** Permits wanted; 1 when absent. */
   readonly weight?: number;
+  /** `critical` when absent. */
+  readonly criticality?: Criticality;
+  /** Whose share of its class this takes. */
+  readonly key?: string;
   /** Latest moment to be granted, in ms on the gate's clock (`performance.now`). */
   readonly deadline?: number;
   /** Ends the wait. Once the permit is given, it has no effect. */
   readonly signal?: AbortSignal;
 }
 
+/** A gate whose permits can be given back by the waiter that was let in. */
+export interface HoldingGate extends Gate {
+  leave(held?: number | Waiter): void;
+}
+
 /** Leave to run, taken from a gate. Releasing it twice gives it back once. */
 export class GatePermit implements Permit, Disposable {
   readonly weight: number;
-  #gate: Gate | undefined;
+  #gate: HoldingGate | undefined;
+  readonly #holder: Waiter | undefined;
 
-  constructor(gate: Gate, weight: number) {
+  /** `holder`: the waiter that was let in, if there was one. */
+  constructor(gate: HoldingGate, weight: number, holder?: Waiter) {
     this.#gate = gate;
     this.weight = weight;
+    this.#holder = holder;
   }
 
   release(): void {
     const gate = this.#gate;
     this.#gate = undefined;
-    gate?.leave(this.weight);
+    gate?.leave(this.#holder ?? this.weight);
   }
 
   [Symbol.dispose](): void {
@@ -52,18 +64,21 @@ const refusals: Readonly<Record<Refusal, readonly [code: string, status: number,
  * `ADMISSION_GRACE`, `ADMISSION_DEADLINE`, `ADMISSION_DRAINING`, `ADMISSION_CANCELLED` with the signal's reason as its
  * cause) and whose status suits an HTTP answer.
  */
-export function acquire(gate: Gate, { weight = 1, deadline, signal }: AcquireOptions = {}): Promise<GatePermit> {
+export function acquire(gate: HoldingGate, options: AcquireOptions = {}): Promise<GatePermit> {
+  const { weight = 1, deadline, criticality, key, signal } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(refused(gate, "cancelled", signal.reason));
     const onAbort = () => {
       if (gate.cancel(waiter)) reject(refused(gate, "cancelled", signal?.reason));
     };
-    const waiter = {
+    const waiter: Waiter = {
       weight,
       ...(deadline === undefined ? undefined : { deadline }),
+      ...(criticality === undefined ? undefined : { criticality }),
+      ...(key === undefined ? undefined : { key }),
       onGrant() {
         signal?.removeEventListener("abort", onAbort);
-        resolve(new GatePermit(gate, weight));
+        resolve(new GatePermit(gate, weight, waiter));
       },
       onRefuse(reason: Refusal) {
         signal?.removeEventListener("abort", onAbort);
@@ -71,13 +86,13 @@ export function acquire(gate: Gate, { weight = 1, deadline, signal }: AcquireOpt
       },
     };
     const verdict = gate.enter(waiter);
-    if (verdict === "granted") resolve(new GatePermit(gate, weight));
+    if (verdict === "granted") resolve(new GatePermit(gate, weight, waiter));
     else if (verdict === "queued") signal?.addEventListener("abort", onAbort, { once: true });
     else reject(refused(gate, verdict));
   });
 }
 
-function refused(gate: Gate, reason: Refusal, cause?: unknown): CoreError {
+function refused(gate: HoldingGate, reason: Refusal, cause?: unknown): CoreError {
   const [code, status, what] = refusals[reason];
   return new CoreError(code, `Cannot enter gate ${gate.name}: ${what}`, { status, cause });
 }

@@ -1,5 +1,6 @@
 import { FairGate } from "./fair_gate.ts";
-import type { GateOptions } from "./gate_options.ts";
+import { Line } from "./line.ts";
+import type { LineOptions } from "./gate_options.ts";
 import { ENTERED } from "./queue_node.ts";
 
 /**
@@ -8,12 +9,13 @@ import { ENTERED } from "./queue_node.ts";
  * and throughput are those of the fair gate; the tail comes in whole laps of the line.
  */
 export class BargingGate extends FairGate {
+  declare protected readonly line: Line;
   #racing = false;
   /** Woken heads whose permit a newcomer took. */
   #lost = 0;
 
-  constructor(options: GateOptions) {
-    super(options, false);
+  constructor(options: LineOptions) {
+    super(options, new Line(), false);
   }
 
   override tryEnter(weight = 1): boolean {

@@ -1,7 +1,7 @@
 import { Alarm } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
 import { DeadlineHeap, endsBefore } from "./deadline_heap.ts";
-import type { Line } from "./line.ts";
+import type { WaitingLine } from "./line.ts";
 import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";
 
 /**
@@ -9,13 +9,13 @@ import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";
  * moments; only waiters with an earlier deadline of their own (all of them, when the line is not `sorted`) go to a heap.
  */
 export class Deadlines {
-  readonly #line: Line;
+  readonly #line: WaitingLine;
   readonly #grace: number;
   readonly #sorted: boolean;
   readonly #heap = new DeadlineHeap();
   readonly #alarm: Alarm;
 
-  constructor(line: Line, grace: number, sorted: boolean, clock: Clock, ring: () => void) {
+  constructor(line: WaitingLine, grace: number, sorted: boolean, clock: Clock, ring: () => void) {
     this.#line = line;
     this.#grace = grace;
     this.#sorted = sorted;
@@ -41,8 +41,8 @@ export class Deadlines {
   /** The waiter whose time passed first, if any has at `now`; of those with the same time, whoever came first. */
   due(now: number): Node | undefined {
     const own = this.#heap.first;
-    const head = this.#line.head;
-    const first = own !== undefined && head !== undefined && endsBefore(own, head) ? own : head;
+    const oldest = this.#line.oldest;
+    const first = own !== undefined && oldest !== undefined && endsBefore(own, oldest) ? own : oldest;
     return first !== undefined && first[EXPIRES]! <= now ? first : undefined;
   }
 
@@ -54,8 +54,8 @@ export class Deadlines {
   /** Has the alarm ring for the next wait that ends. */
   rearm(now: number): void {
     const first = this.#heap.first?.[EXPIRES] ?? Infinity;
-    const head = (this.#line.head?.[ENTERED] ?? Infinity) + this.#grace;
-    this.#alarm.by(Math.min(first, head), now);
+    const oldest = (this.#line.oldest?.[ENTERED] ?? Infinity) + this.#grace;
+    this.#alarm.by(Math.min(first, oldest), now);
   }
 
   off(): void {

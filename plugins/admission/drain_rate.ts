@@ -2,6 +2,8 @@
 const memory = 5000;
 /** Saturated time, in ms, below which nothing is said. */
 const enough = 100;
+/** Permits below which nothing is foretold. */
+const few = 3;
 
 /**
  * How fast a gate's permits come back while someone waits: permits over time, both fading exponentially. Only saturated
@@ -16,6 +18,17 @@ export class DrainRate {
   /** Permits per ms; `Infinity` until there is something to tell from. A gate that gave nothing back counts as about to. */
   get perMs(): number {
     return this.#elapsed < enough ? Infinity : Math.max(this.#returned, 1) / this.#elapsed;
+  }
+
+  /** Whether enough has come back to foretell anything from. */
+  get measured(): boolean {
+    return this.#elapsed >= enough && this.#returned >= few;
+  }
+
+  /** The permits have become `factor` times as many. */
+  scale(factor: number): void {
+    this.#returned *= factor;
+    this.#fresh *= factor;
   }
 
   /** Somebody has begun to wait. */

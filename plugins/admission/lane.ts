@@ -1,33 +1,12 @@
-import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
-import type { Counter, Histogram } from "../../core/contracts/meter.ts";
+import type { Criticality, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Awaitable, Permit } from "../../core/plugin.ts";
 import type { FairGate } from "./fair_gate.ts";
+import type { LaneMeter, Outcome } from "./metrics.ts";
 import { refusal } from "./refusal.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
-const shortMs = 50;
-
-/** How an admission can end; the label of `fairlead_admission_total`. */
-export type Outcome =
-  | "immediate"
-  | "queued"
-  | "shed_full"
-  | "shed_grace"
-  | "shed_predicted"
-  | "shed_class"
-  | "shed_evicted"
-  | "shed_codel"
-  | "key_cap"
-  | "deadline"
-  | "cancelled"
-  | "drained";
-
-/** Where a lane keeps its numbers: children resolved once. */
-export interface LaneMeter {
-  readonly wait: Histogram;
-  readonly total: Readonly<Record<Outcome, Counter>>;
-}
+export const shortMs = 50;
 
 const outcomes: Readonly<Record<Refusal, Outcome>> = {
   full: "shed_full",
@@ -42,60 +21,89 @@ const outcomes: Readonly<Record<Refusal, Outcome>> = {
   codel: "shed_codel",
 };
 
-/** Exchanges on their way through one gate. All of a lane's exchanges share one permit object: a permit has no state. */
-export class Lane {
+/** A gate, what is counted of it, and how long an exchange will wait there. */
+export interface LaneParts {
   readonly gate: FairGate;
   readonly meter: LaneMeter;
-  readonly permit: Permit;
+  /** The latest moment at which letting it in is of use to who asks, in ms on the gate's clock. */
+  readonly patience: (x: Exchange) => number;
+  readonly now: () => number;
+}
 
-  constructor(gate: FairGate, meter: LaneMeter) {
-    this.gate = gate;
-    this.meter = meter;
+/** Counts a refusal and answers it. */
+export function turnAway({ gate, meter }: LaneParts, reason: Refusal, criticality: Criticality = "critical"): Response {
+  meter.of(criticality).total[outcomes[reason]].inc();
+  return refusal(reason, () => gate.retryAfter());
+}
+
+/** The header that tells who waited how long. */
+export function waited(ms: number): readonly [name: string, value: string] {
+  return ["server-timing", `adm;dur=${ms.toFixed(1)}`];
+}
+
+/** Where exchanges of one kind are let in. */
+export interface Lane {
+  /** A permit, or an answer; nothing for what needs no permit. */
+  admit(x: Exchange): Awaitable<Permit | Response | void>;
+}
+
+/**
+ * Exchanges on their way through one gate that are all alike. They share one permit object: a permit has no state, and who need not
+ * wait allocates nothing.
+ */
+export class PlainLane implements Lane {
+  readonly parts: LaneParts;
+  readonly permit: Permit;
+  readonly #gate: FairGate;
+  readonly #count: ReturnType<LaneMeter["of"]>;
+
+  constructor(parts: LaneParts) {
+    const { gate, meter } = parts;
+    this.parts = parts;
+    this.#gate = gate;
+    this.#count = meter.of("critical");
     this.permit = { release: () => gate.leave() };
   }
 
   admit(x: Exchange): Awaitable<Permit | Response> {
-    return this.gate.tryEnter() ? this.#letIn() : this.#wait(x);
+    return this.#gate.tryEnter() ? this.letIn("immediate", 0) : this.#wait(x);
   }
 
-  #letIn(): Permit {
-    this.meter.wait.observe(0);
-    this.meter.total.immediate.inc();
+  letIn(outcome: "immediate" | "queued", waitedMs: number): Permit {
+    this.#count.wait.observe(waitedMs / 1000);
+    this.#count.total[outcome].inc();
     return this.permit;
   }
 
   #wait(x: Exchange): Awaitable<Permit | Response> {
     const waiting = new Waiting(this, x);
-    const verdict = this.gate.enter(waiting);
+    const verdict = this.#gate.enter(waiting);
     if (verdict === "queued") return waiting.begin();
-    return verdict === "granted" ? this.#letIn() : this.turnAway(verdict);
-  }
-
-  turnAway(reason: Refusal): Response {
-    this.meter.total[outcomes[reason]].inc();
-    return refusal(reason, () => this.gate.retryAfter());
+    return verdict === "granted" ? this.letIn("immediate", 0) : turnAway(this.parts, verdict);
   }
 }
 
 /** One exchange in line. */
 class Waiting implements Waiter {
   readonly deadline: number;
-  readonly #lane: Lane;
+  readonly #lane: PlainLane;
   readonly #x: Exchange;
+  readonly #ahead: number;
   #settle: ((verdict: Permit | Response) => void) | undefined = undefined;
   #stay: (() => void) | undefined = undefined;
 
-  constructor(lane: Lane, x: Exchange) {
-    this.deadline = x.deadline;
+  constructor(lane: PlainLane, x: Exchange) {
+    this.deadline = lane.parts.patience(x);
     this.#lane = lane;
     this.#x = x;
+    this.#ahead = lane.parts.gate.queuedWeight;
   }
 
   begin(): Promise<Permit | Response> {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#stay = this.#x.onGone(() => {
-        if (this.#lane.gate.cancel(this)) resolve(this.#lane.turnAway("cancelled"));
+        if (this.#lane.parts.gate.cancel(this)) resolve(turnAway(this.#lane.parts, "cancelled"));
       });
     });
   }
@@ -104,21 +112,21 @@ class Waiting implements Waiter {
     // Who has left is heard of a little late: a last look keeps his request from running. After a short wait the look would
     // cost more (it makes an AbortSignal on Bun) than the request it seldom saves.
     if (waitedMs > shortMs && this.#x.gone) {
-      this.#end(waitedMs, this.#lane.turnAway("cancelled"));
-      return this.#lane.gate.leave();
+      this.#end(waitedMs, turnAway(this.#lane.parts, "cancelled"));
+      return this.#lane.permit.release();
     }
-    this.#lane.meter.wait.observe(waitedMs / 1000);
-    this.#lane.meter.total.queued.inc();
-    this.#end(waitedMs, this.#lane.permit);
+    const { meter, now } = this.#lane.parts;
+    meter.fairness.granted(now(), waitedMs, this.#ahead, 1);
+    this.#end(waitedMs, this.#lane.letIn("queued", waitedMs));
   }
 
   onRefuse(reason: Refusal, waitedMs: number): void {
-    this.#end(waitedMs, this.#lane.turnAway(reason));
+    this.#end(waitedMs, turnAway(this.#lane.parts, reason));
   }
 
   #end(waitedMs: number, verdict: Permit | Response): void {
     this.#stay?.();
-    this.#x.extra.push(["server-timing", `adm;dur=${waitedMs.toFixed(1)}`]);
+    this.#x.extra.push(waited(waitedMs));
     this.#settle?.(verdict);
   }
 }

@@ -1,12 +1,37 @@
 import { NEXT, type Node, PREV, WEIGHT } from "./queue_node.ts";
 
-/** A doubly linked list through the waiters themselves: append, remove anywhere and take the head are O(1). */
-export class Line {
+/** Those who wait at a gate, and who of them is next. */
+export interface WaitingLine {
+  /** Who is next; undefined when nobody is, or when all who wait do so for permits of their own keys. */
+  readonly head: Node | undefined;
+  /** Who has waited longest. */
+  readonly oldest: Node | undefined;
+  readonly size: number;
+  /** Permits wanted by all of them. */
+  readonly weight: number;
+  push(node: Node): void;
+  remove(node: Node): void;
+  /** Who still waits and must not be passed by `node`, which has just left the line. */
+  rival(node: Node): Node | undefined;
+  /** Permits that come back before `node` has its own, at most, were it to get in line now; 0 when nobody can say. */
+  ahead(node: Node, weight: number): number;
+  /** In order of arrival; the one it gives may be removed. */
+  [Symbol.iterator](): Iterator<Node>;
+}
+
+/**
+ * The line in order of arrival: a doubly linked list through the waiters themselves. Append, remove anywhere and take the
+ * head are O(1).
+ */
+export class Line implements WaitingLine {
   head: Node | undefined = undefined;
   tail: Node | undefined = undefined;
   size = 0;
-  /** Permits wanted by all of them. */
   weight = 0;
+
+  get oldest(): Node | undefined {
+    return this.head;
+  }
 
   push(node: Node): void {
     const tail = this.tail;
@@ -29,6 +54,14 @@ export class Line {
     node[NEXT] = node[PREV] = undefined;
     this.size--;
     this.weight -= node[WEIGHT]!;
+  }
+
+  rival(_node: Node): Node | undefined {
+    return this.head;
+  }
+
+  ahead(_node: Node, weight: number): number {
+    return this.weight + weight;
   }
 
   *[Symbol.iterator](): Generator<Node> {

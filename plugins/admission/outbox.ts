@@ -1,4 +1,5 @@
 import { ENTERED, NEXT, type Node, STATE } from "./queue_node.ts";
+import type { Refusal } from "../../core/contracts/gates.ts";
 import type { Tally } from "./counts.ts";
 
 /**
@@ -12,6 +13,9 @@ export class Outbox {
   #first: Node | undefined = undefined;
   #last: Node | undefined = undefined;
   #delivering = false;
+  /** The newcomer that is told by a return value, and what it is told. */
+  #newcomer: Node | undefined = undefined;
+  #verdict: "queued" | "granted" | Refusal = "queued";
 
   constructor(tally: Tally, onError: (error: unknown) => void) {
     this.#tally = tally;
@@ -24,6 +28,19 @@ export class Outbox {
     if (this.#last === undefined) this.#first = node;
     else this.#last[NEXT] = node;
     this.#last = node;
+  }
+
+  /**
+   * Delivers, but for `newcomer`, which is still in its call of `enter`: what became of it is returned, `queued` when its
+   * callback is still to come.
+   */
+  deliverFor(newcomer: Node): "queued" | "granted" | Refusal {
+    if (this.#delivering) return "queued";
+    this.#newcomer = newcomer;
+    this.#verdict = "queued";
+    this.deliver();
+    this.#newcomer = undefined;
+    return this.#verdict;
   }
 
   deliver(): void {
@@ -40,8 +57,9 @@ export class Outbox {
 
   #tell(node: Node): void {
     const outcome = node[STATE]!;
-    if (outcome === "done") return;
-    node[STATE] = "done";
+    if (outcome === "done" || outcome === "held") return;
+    node[STATE] = outcome === "granted" ? "held" : "done";
+    if (node === this.#newcomer) return this.#say(outcome as "granted" | Refusal);
     try {
       if (outcome === "granted") {
         this.#tally.queued++;
@@ -53,5 +71,11 @@ export class Outbox {
     } catch (error) {
       this.#onError(error);
     }
+  }
+
+  #say(outcome: "granted" | Refusal): void {
+    this.#verdict = outcome;
+    if (outcome === "granted") this.#tally.immediate++;
+    else if (outcome !== "cancelled") this.#tally.refused[outcome]++;
   }
 }

@@ -3,72 +3,95 @@
  *
  * @module
  */
-import { z } from "zod";
-import { duration } from "../../core/config/units.ts";
-import { Gates } from "../../core/contracts/gates.ts";
+import { Gates, type GateTerms } from "../../core/contracts/gates.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { Peers } from "../../core/contracts/peers.ts";
+import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
-import { BargingGate } from "./barging_gate.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { FairGate } from "./fair_gate.ts";
+import type { FairGate } from "./fair_gate.ts";
 import { NamedGates } from "./gates.ts";
-import { Lane } from "./lane.ts";
+import { GateMaker } from "./gate_maker.ts";
+import { Lanes } from "./lanes.ts";
 import { admissionMeter } from "./metrics.ts";
+import { deadlineReader } from "./deadline_reader.ts";
+import { SelfCalls, selfVariable } from "./self_calls.ts";
+import { SessionLines } from "./session_lines.ts";
+import { admissionTable, differences } from "./settings.ts";
+import { SizedGates } from "./sized_gate.ts";
 
-const config = z.strictObject({
-  discipline: z.enum(["fifo", "barge"]).default("fifo")
-    .describe("fifo serves in order of arrival; barge lets newcomers race with who waits, to show what that costs."),
-  max_queue: z.int().min(0).default(1000).describe("Requests that may wait (503 above)."),
-  grace: duration("10s").describe("How long a request may wait (503 after); 0 lets none wait."),
-});
-
-const disciplines = { fifo: FairGate, barge: BargingGate } as const;
+/** Requests of one session that may wait for another of it: more than browsers have open at a time. */
+const sessionQueue = 100;
 
 /** The admission plugin on a given clock, which must be the one `Exchange.deadline` is told on. */
-export function admission(clock: Clock = systemClock, random: () => number = Math.random): AnyPlugin {
+export function admission(
+  clock: Clock = systemClock,
+  random: () => number = Math.random,
+  wall: () => number = Date.now,
+): AnyPlugin {
   return definePlugin({
     name: "admission",
     api: 1,
-    config,
+    config: admissionTable,
     provides: [Gates],
-    wants: [Meter],
+    wants: [Meter, Peers, ScriptSettings],
     setup(ctx) {
-      const { discipline, max_queue: maxQueue, grace } = ctx.config;
-      const gates: NamedGates = new NamedGates((name, limit, terms) => {
-        const overtakes = meter.overtakes(name);
-        return new disciplines[discipline]({
-          name,
-          limit,
-          maxQueue: terms.maxQueue ?? maxQueue,
-          grace: terms.grace ?? grace,
-          clock,
-          random,
-          onOvertake: () => overtakes.inc(),
-          onError: (error) => ctx.log("error", "A waiter's callback failed", { lane: name, error }),
-        });
+      const settings = ctx.config;
+      const { reserve, adaptive, serialize, grace, max_queue: maxQueue } = settings;
+      const told = differences(settings);
+      const onError = (lane: string) => (error: unknown) =>
+        ctx.log("error", "A waiter's callback failed", { lane, error });
+
+      const maker = new GateMaker(settings, { clock, random, onError, onOvertake: (name) => meter.overtakes(name) });
+      const named: NamedGates = new NamedGates((name, limit, terms: GateTerms): FairGate =>
+        maker.make(name, limit, terms)
+      );
+      const sized = reserve > 0 || adaptive !== "off" ? new SizedGates(named, reserve) : undefined;
+      ctx.provide(Gates, sized ?? named);
+
+      const sessions = serialize === undefined ? undefined : new SessionLines({
+        maxQueue,
+        keyQueue: settings.key_queue || sessionQueue,
+        grace,
+        clock,
+        onError: onError("session"),
       });
-      const meter = admissionMeter(ctx.find(Meter) ?? noMeter, gates);
-      const lanes = new Map<string, Lane>();
-      const open = (name: string): Lane | undefined => {
-        const gate = gates.find(name);
-        if (gate === undefined) return undefined;
-        const lane = new Lane(gate, meter.lane(name));
-        lanes.set(name, lane);
-        return lane;
-      };
-      ctx.provide(Gates, gates);
+      const self = reserve > 0 || sessions !== undefined ? new SelfCalls(crypto.randomUUID()) : undefined;
+      if (self !== undefined) ctx.find(ScriptSettings)?.add(ctx.name, { env: { [selfVariable]: self.word } });
+
+      const meter = admissionMeter(ctx.find(Meter) ?? noMeter, {
+        gates: named,
+        now: () => clock.now(),
+        sessions,
+        steered: () => lanes.steered(),
+        ...told,
+      });
+      const deadlines = deadlineReader(settings.deadlines, ctx.find(Peers), { clock, wall });
+      const lanes: Lanes = new Lanes(settings, {
+        ...{ named, sized, sessions, self, clock, random },
+        patience: deadlines.patience,
+        meter: (name) => meter.lane(name),
+      });
 
       return {
-        onAdmit: (x, execution) => (lanes.get(execution.lane) ?? open(execution.lane))?.admit(x),
+        ...(deadlines.bringForward === undefined ? {} : {
+          onRequest: { order: "pre", handler: deadlines.bringForward },
+        }),
+        onAdmit: (x, execution) => lanes.find(execution.lane)?.admit(x),
+        ...(adaptive === "off" ? {} : { onResponse: lanes.answered }),
         async onDrain(deadline) {
           const late = Promise.withResolvers<void>();
           const giveUp = () => late.resolve();
           deadline.addEventListener("abort", giveUp);
           if (deadline.aborted) giveUp();
-          await Promise.race([gates.drain(), late.promise]);
+          sessions?.close();
+          await Promise.race([named.drain(), late.promise]);
           deadline.removeEventListener("abort", giveUp);
         },
-        onClose: () => gates.close(),
+        onClose() {
+          sessions?.close();
+          named.close();
+        },
       };
     },
   }) as AnyPlugin;

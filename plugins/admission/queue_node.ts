@@ -1,7 +1,11 @@
 import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
+import type { KeyLine } from "./key_line.ts";
 
-/** Where a waiter stands. `granted` and a refusal mean: decided, and the callback is still to run. */
-export type State = "queued" | "granted" | Refusal | "done";
+/**
+ * Where a waiter stands. `granted` and a refusal mean: decided, and the callback is still to run; `held`: it was let in and
+ * its permits are out.
+ */
+export type State = "queued" | "granted" | Refusal | "held" | "done";
 
 export const NEXT: unique symbol = Symbol("next");
 export const PREV: unique symbol = Symbol("prev");
@@ -12,6 +16,11 @@ export const WEIGHT: unique symbol = Symbol("weight");
 export const ENTERED: unique symbol = Symbol("entered");
 export const EXPIRES: unique symbol = Symbol("expires");
 export const SLOT: unique symbol = Symbol("slot");
+export const BEHIND: unique symbol = Symbol("behind");
+export const AHEAD: unique symbol = Symbol("ahead");
+export const LINE: unique symbol = Symbol("line");
+export const COST: unique symbol = Symbol("cost");
+export const SINCE: unique symbol = Symbol("since");
 
 /**
  * A waiter with the fields a gate keeps in it, under symbols so that they meet nothing of the caller's. Measured against a
@@ -29,4 +38,14 @@ export interface Node extends Waiter {
   [EXPIRES]?: number;
   /** Its place in the heap of deadlines, or -1. */
   [SLOT]?: number;
+  /** Who came to the same class after it and still waits. */
+  [BEHIND]?: Node | undefined;
+  /** Who came to the same class before it and still waits. */
+  [AHEAD]?: Node | undefined;
+  /** The waiters of its class and key. */
+  [LINE]?: KeyLine | undefined;
+  /** What its class and key were charged when it was let in; 0 when it did not wait. */
+  [COST]?: number;
+  /** When it was let in. */
+  [SINCE]?: number;
 }

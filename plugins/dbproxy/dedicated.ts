@@ -23,6 +23,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     promises: host.promises,
     root: (charset) => host.root(charset),
     mayRunMore: () => true,
+    deadlineOf: () => undefined,
     checkout(_want, waiter) {
       const text = "This user's connection is its own: it cannot become another's; connect anew";
       waiter.onRefuse(new CoreError("DB_DEDICATED", text));

@@ -34,7 +34,7 @@ export interface ProxyParts {
   readonly counts: DbCounts;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Tells which HTTP request asked for a slow statement. */
+  /** Tells which HTTP request asked for a slow statement, and how long a client may wait for a connection. */
   readonly executions?: Executions | undefined;
 }
 
@@ -73,6 +73,7 @@ export class MysqlProxy implements DatabaseReport {
       clock: parts.clock,
       random: parts.random,
       events: this.#recorder,
+      executions: parts.executions,
     });
     const tls = settings.clientTls;
     const pem = (path: string) => readPem(path);

@@ -1,3 +1,4 @@
+import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Account } from "./backend/account.ts";
@@ -12,6 +13,7 @@ import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./p
 import { Pool } from "./pool/pool.ts";
 import type { Client, Executed, SessionHost, Want } from "./session/host.ts";
 import { Renewal } from "./renewal.ts";
+import { deadlineOf } from "./requester.ts";
 import { Promises } from "./session/promises.ts";
 import { SchemaMemory } from "./session/schemas.ts";
 import { SessionRegistry } from "./session/registry.ts";
@@ -41,6 +43,8 @@ export interface UpstreamOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly events: UpstreamEvents;
+  /** Tells how long a client may wait for a connection. Nobody knows when absent. */
+  readonly executions?: Executions | undefined;
 }
 
 /** What happens, for metrics and the log. Must not throw. */
@@ -185,12 +189,19 @@ export class Upstream implements SessionHost, BackendOwner {
     return this.#knowledge.mayRunMore(tables);
   }
 
+  deadlineOf(client: Client): number | undefined {
+    const { executions } = this.#options;
+    return executions === undefined ? undefined : deadlineOf(client, executions);
+  }
+
   checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout {
     const since = { at: this.now() };
     const waits = this.#waits;
     waits.add(since);
     const checkout = this.#pool.checkout(want, {
-      ...waiter,
+      get deadline() {
+        return waiter.deadline;
+      },
       onBackend: (backend, waited) => {
         waits.delete(since);
         if (this.#options.strategy !== "never" && this.#renewal.outdated(backend)) {

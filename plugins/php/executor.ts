@@ -72,8 +72,8 @@ export class PhpExecutor<R> implements Executions {
 
   byPid(pid: number): RunningExecution | undefined {
     if (pid === 0) return undefined;
-    for (const { pid: one, x: { id, target }, started } of this.#watch) {
-      if (one === pid) return { id, target, started };
+    for (const { pid: one, x: { id, target, deadline }, started } of this.#watch) {
+      if (one === pid) return { id, target, started, deadline };
     }
     return undefined;
   }

@@ -103,7 +103,8 @@ export class PhpLane {
 
   resolve(x: Exchange): Awaitable<Execution | Response | void> {
     const { timeout } = this.#options.settings;
-    if (timeout > 0) x.deadline = x.started + timeout;
+    // A deadline that the client named may be earlier.
+    if (timeout > 0) x.deadline = Math.min(x.deadline, x.started + timeout);
     const script = this.#script;
     if (script !== undefined) return this.engine!.execution(x, script);
     const found = this.#resolve?.(x.path, x.query);

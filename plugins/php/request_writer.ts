@@ -3,6 +3,7 @@ import { ParamsWriter } from "./fastcgi/params.ts";
 import type { FcgiRequest } from "./fastcgi/request.ts";
 import type { Script } from "./resolve.ts";
 import { constantVars, environmentVars, requestVars, scriptVars } from "./server_vars.ts";
+import { requestDeadline, systemTimes, type Times } from "./times.ts";
 
 /** Scripts whose encoded variables are kept; when there are more, all are forgotten. */
 const keptScripts = 512;
@@ -14,6 +15,7 @@ const keptScripts = 512;
 export function requestWriter(
   software: string,
   env: Readonly<Record<string, string>> = {},
+  times: Times = systemTimes,
 ): (x: Exchange, script: Script, body: FcgiRequest["body"]) => FcgiRequest {
   const writer = new ParamsWriter();
   const sink = (name: string, value: string) => writer.bytes(name, value);
@@ -33,6 +35,7 @@ export function requestWriter(
     }
     const length = body === undefined ? 0 : body instanceof Uint8Array ? body.byteLength : body.length;
     requestVars(sink, x, { length });
+    sink("REQUEST_DEADLINE", requestDeadline(x, times).toFixed(3));
     return { params: [constant, fixed, writer.take()], body };
   };
 }

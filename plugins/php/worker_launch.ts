@@ -18,6 +18,7 @@ import { nativeLaunch } from "./native/launch.ts";
 import { phpFiles } from "./php_files.ts";
 import { closedTo } from "./readable.ts";
 import { type RunAs, runAs } from "./run_as.ts";
+import { requestDeadline } from "./times.ts";
 import type { Launch } from "./worker/handle.ts";
 import { fillWorkerFolder, type WorkerFolder } from "./worker_folder.ts";
 import { detectProtocol, type WorkerProtocol } from "./worker_protocol.ts";
@@ -135,7 +136,11 @@ function generation(parts: Parts): Generation {
   if (protocol === "goridge") {
     const args = Object.entries(ini).flatMap(([name, value]) => ["-d", `${name}=${plain(value)}`]);
     return {
-      launch: goridgeLaunch({ script, php, args, env, cwd, user, maxBody: parts.maxBody }),
+      launch: goridgeLaunch({
+        ...{ script, php, args, env, cwd, user, maxBody: parts.maxBody },
+        // These workers fill $_SERVER themselves, from the headers.
+        attributes: ({ x }) => ({ REQUEST_DEADLINE: requestDeadline(x).toFixed(3) }),
+      }),
       retire: () => Promise.resolve(),
     };
   }

@@ -1,4 +1,8 @@
-import type { Waiter } from "../../core/contracts/gates.ts";
+import type { Criticality, Waiter } from "../../core/contracts/gates.ts";
+import { ClassedLine } from "../../plugins/admission/classed_line.ts";
+import { placeOf } from "../../plugins/admission/classes.ts";
+import type { FairGate } from "../../plugins/admission/fair_gate.ts";
+import type { GateOptions } from "../../plugins/admission/gate_options.ts";
 import type { GateClass } from "./seeded_bugs.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
@@ -7,7 +11,9 @@ export interface ClientSpec {
   readonly weight: number;
   /** Ticks it is ready to wait. */
   readonly patience?: number;
-  readonly onGrant?: { readonly cancel: number } | "leave" | undefined;
+  readonly onGrant?: { readonly cancel: number } | "leave" | "throw" | undefined;
+  readonly criticality?: Criticality;
+  readonly key?: string;
 }
 
 export interface World {
@@ -17,6 +23,8 @@ export interface World {
   readonly maxQueue?: number;
   readonly clients: readonly ClientSpec[];
   readonly drains?: boolean;
+  /** Classes, keys and their caps. */
+  readonly options?: Partial<GateOptions>;
 }
 
 export interface Verdict {
@@ -56,14 +64,15 @@ export function explore(Gate: GateClass, world: World): Verdict {
 }
 
 /** A gate, its clients, and what must be true of both. */
-class Run {
+export class Run {
   readonly world: World;
-  readonly clock = new VirtualClock();
-  readonly gate;
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly gate: FairGate;
   /** Who holds, and who waits in order of arrival: kept from verdicts and callbacks only. */
-  readonly holding = new Set<number>();
+  readonly holding: Set<number> = new Set();
   readonly waiting: number[] = [];
   readonly waiters: (Waiter | undefined)[];
+  readonly held: (Waiter | undefined)[];
   readonly until: number[];
   drained = false;
   overLimit = 0;
@@ -71,8 +80,15 @@ class Run {
 
   constructor(Gate: GateClass, world: World) {
     this.world = world;
-    this.gate = new Gate({ limit: world.limit, maxQueue: world.maxQueue ?? Infinity, clock: this.clock });
+    this.gate = new Gate({
+      limit: world.limit,
+      maxQueue: world.maxQueue ?? Infinity,
+      clock: this.clock,
+      onError() {},
+      ...world.options,
+    });
     this.waiters = world.clients.map(() => undefined);
+    this.held = world.clients.map(() => undefined);
     this.until = world.clients.map(() => Infinity);
   }
 
@@ -111,17 +127,29 @@ class Run {
     if (gate.used !== weightOf(this.holding)) return `I1: ${gate.used} used, ${weightOf(this.holding)} held`;
     if (gate.used > gate.limit + this.overLimit) return `I2: ${gate.used} used of ${gate.limit}`;
     this.overLimit = Math.min(this.overLimit, Math.max(gate.used - gate.limit, 0));
-    const head = this.waiting[0];
-    if (head !== undefined && gate.used + world.clients[head]!.weight <= gate.limit) {
-      return `I3: ${head} fits and waits`;
-    }
     if (gate.queued !== this.waiting.length) return `I12: ${gate.queued} queued, ${this.waiting.length} wait`;
     if (gate.queuedWeight !== weightOf(this.waiting)) return "I12: weight of the line";
+    const next = this.waiting.find((id) => this.waiters[id] === gate.next);
+    const able = this.waiting.filter((id) => this.#mayBeNext(id));
+    if ((gate.next !== undefined || able.length > 0) && (next === undefined || !able.includes(next))) {
+      return `I4: ${next} is next, not one of ${able}`;
+    }
+    if (next !== undefined && gate.used + world.clients[next]!.weight <= gate.limit) {
+      return `I3: ${next} fits and waits`;
+    }
+    for (const key of new Set(world.clients.map((client) => client.key))) {
+      if (key === undefined) continue;
+      const held = weightOf([...this.holding].filter((id) => world.clients[id]!.key === key));
+      if (held > (world.options?.keyLimit || Infinity)) return `I2: ${held} held by ${key}`;
+      const queued = this.waiting.filter((id) => world.clients[id]!.key === key).length;
+      if (queued > (world.options?.keyQueue || Infinity)) return `I11: ${queued} wait of ${key}`;
+    }
     if (gate.queued > (world.maxQueue ?? Infinity)) return `I11: ${gate.queued} queued`;
     if (this.drained && this.waiting.length > 0) return "I5: waits at a drained gate";
     const late = this.waiting.find((id) => this.until[id]! <= this.clock.time);
     if (late !== undefined) return `I5: ${late} waits past its deadline`;
     if (gate.counts.overtakes !== 0) return "I4: overtakes";
+    if (this.holding.size === 0 && this.waiting.length === 0 && gate.keys > 0) return `I6: ${gate.keys} keys are kept`;
     return undefined;
   }
 
@@ -134,7 +162,33 @@ class Run {
       this.gate.limit,
       this.drained,
       this.overLimit,
+      this.waiting.find((id) => this.waiters[id] === this.gate.next),
+      hidden(this.gate),
     ]);
+  }
+
+  /** Whether `a` and `b` wait in one order of arrival. */
+  #together(a: number, b: number): boolean {
+    const [one, other] = [this.world.clients[a]!, this.world.clients[b]!];
+    const { shares, keys, keyLimit, keyQueue } = this.world.options ?? {};
+    return (!shares || placeOf(one.criticality) === placeOf(other.criticality)) &&
+      (!(keys || keyLimit || keyQueue) || one.key === other.key);
+  }
+
+  #firstOf(id: number): number | undefined {
+    return this.waiting.find((other) => this.#together(id, other));
+  }
+
+  #mayBeNext(id: number): boolean {
+    const { weight, key } = this.world.clients[id]!;
+    if (this.#firstOf(id) !== id) return false;
+    const cap = this.world.options?.keyLimit || Infinity;
+    const held = [...this.holding].filter((other) => this.world.clients[other]!.key === key);
+    return key === undefined || weight + held.reduce((sum, other) => sum + this.world.clients[other]!.weight, 0) <= cap;
+  }
+
+  #place(id: number): number {
+    return this.world.options?.shares ? placeOf(this.world.clients[id]!.criticality) : 1;
   }
 
   #enter(id: number): void {
@@ -143,12 +197,16 @@ class Run {
     const waiter: Waiter = {
       weight: spec.weight,
       deadline: until,
+      ...(spec.criticality && { criticality: spec.criticality }),
+      ...(spec.key && { key: spec.key }),
       onGrant: () => {
-        if (this.waiting[0] !== id) this.fault ??= `I4: ${id} granted before ${this.waiting[0]}`;
+        if (this.#firstOf(id) !== id) this.fault ??= `I4: ${id} granted before ${this.#firstOf(id)}`;
         if (this.clock.time >= until) this.fault ??= `I10: ${id} granted past its deadline`;
         this.#end(id, waiter);
         this.holding.add(id);
+        this.held[id] = waiter;
         if (spec.onGrant === "leave") this.#leave(id);
+        else if (spec.onGrant === "throw") throw new Error("seeded");
         else if (spec.onGrant !== undefined && this.waiting.includes(spec.onGrant.cancel)) {
           this.#cancel(spec.onGrant.cancel);
         }
@@ -157,19 +215,33 @@ class Run {
         if (reason === "draining" && this.waiting[0] !== id) {
           this.fault ??= `I5: ${id} drained before ${this.waiting[0]}`;
         }
+        if (reason === "evicted" && this.waiting.some((other) => other !== id && this.#evictedBefore(other, id))) {
+          this.fault ??= `I14: ${id} evicted`;
+        }
         this.#end(id, waiter);
       },
     };
-    const line = this.waiting.length;
+    const queued = this.waiting.length;
+    const lower = this.waiting.some((other) => this.#place(other) > this.#place(id));
     const verdict = this.gate.enter(waiter);
     if (verdict === "granted") {
-      if (line > 0) this.fault ??= `I4: ${id} passed ${this.waiting[0]}`;
+      const first = this.#firstOf(id);
+      if (first !== undefined) this.fault ??= `I4: ${id} passed ${first}`;
       this.holding.add(id);
+      this.held[id] = waiter;
     } else if (verdict === "queued") {
       this.waiters[id] = waiter;
       this.until[id] = until;
       this.waiting.push(id);
-    } else if (verdict === "full" && line < (this.world.maxQueue ?? Infinity)) this.fault ??= "I11: full too early";
+    } else if (verdict === "full" && (lower || queued < (this.world.maxQueue ?? Infinity))) {
+      this.fault ??= "I11: full too early";
+    }
+  }
+
+  /** Whether `a` gives its place to a higher class before `b` does. */
+  #evictedBefore(a: number, b: number): boolean {
+    const [one, other] = [this.#place(a), this.#place(b)];
+    return one > other || (one === other && this.waiting.indexOf(a) > this.waiting.indexOf(b));
   }
 
   #end(id: number, waiter: Waiter): void {
@@ -187,7 +259,25 @@ class Run {
   }
 
   #leave(id: number): void {
+    const waiter = this.held[id]!;
     this.holding.delete(id);
-    this.gate.leave(this.world.clients[id]!.weight);
+    this.held[id] = undefined;
+    this.gate.leave(waiter);
+    this.gate.leave(waiter);
   }
+}
+
+/** What decides who is next later on and cannot be seen from outside: who is owed what. */
+function hidden(gate: object): unknown {
+  const { line } = gate as { line: unknown };
+  if (!(line instanceof ClassedLine)) return undefined;
+  const owing = line.classes.map(({ started, ring }) => {
+    const owed: unknown[] = [];
+    const turn = ring.turn;
+    for (let each = turn; each !== undefined; each = each.after === turn ? undefined : each.after) {
+      owed.push([each.account.key, each.able, each.deficit]);
+    }
+    return [Math.max(started - line.served, 0), owed];
+  });
+  return [owing, line.bound, line.accounts.size];
 }

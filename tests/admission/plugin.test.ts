@@ -34,20 +34,63 @@ async function start(config: unknown = {}, meter: FakeMeter | null = new FakeMet
 }
 
 const isPermit = (verdict: unknown): verdict is Permit => typeof (verdict as Permit)?.release === "function";
-const total = (meter: FakeMeter, outcome: string) => meter.counts.get(`fairlead_admission_total{php,${outcome}}`);
+const total = (meter: FakeMeter, outcome: string) =>
+  meter.counts.get(`fairlead_admission_total{php,critical,${outcome}}`);
 const never = () => new AbortController().signal;
 
 describe("config", () => {
   test("has defaults, reads durations and refuses what it does not know", () => {
     const plugin = admission();
-    expect(parse(plugin, {})).toEqual({ discipline: "fifo", max_queue: 1000, grace: 10_000 });
+    const usual = {
+      discipline: "fifo",
+      max_queue: 1000,
+      grace: 10_000,
+      codel: false,
+      threshold: false,
+      predict: true,
+      deadlines: "trusted",
+      hints: false,
+      key: { kind: "none" },
+      key_limit: 0,
+      key_queue: 0,
+      fair: "count",
+      shares: { critical_plus: 8, critical: 4, sheddable_plus: 2, sheddable: 1 },
+      adaptive: "off",
+      serialize: undefined,
+      reserve: 0,
+      rules: [],
+    };
+    expect(parse(plugin, {})).toEqual(usual);
     expect(parse(plugin, { discipline: "barge", max_queue: 0, grace: "250ms" })).toEqual({
+      ...usual,
       discipline: "barge",
       max_queue: 0,
       grace: 250,
     });
-    expect(parse(plugin, { grace: 0 })).toEqual({ discipline: "fifo", max_queue: 1000, grace: 0 });
-    for (const bad of [{ grace: "soon" }, { max_queue: -1 }, { discipline: "lifo" }, { queue: 1 }]) {
+    expect(parse(plugin, { grace: 0 })).toEqual({ ...usual, grace: 0 });
+    expect(parse(plugin, { key: "header:X-T", key_limit: 1, rules: [{ path: "/a", class: "sheddable" }] })).toEqual({
+      ...usual,
+      key: { kind: "header", name: "x-t" },
+      key_limit: 1,
+      rules: [{ path: ["/a"], class: "sheddable" }],
+    });
+    for (
+      const bad of [
+        { grace: "soon" },
+        { max_queue: -1 },
+        { discipline: "lifo", grace: 0 },
+        { queue: 1 },
+        { key: "tenant" },
+        { key_limit: 1 },
+        {
+          serialize: "client",
+        },
+        { rules: [{ class: "low" }] },
+        { rules: [{ paths: "/" }] },
+        { rules: [{ path: "api" }] },
+        { shares: { vip: 1 } },
+      ]
+    ) {
       expect(parse(plugin, bad)).toBe(undefined);
     }
   });
@@ -70,7 +113,7 @@ describe("onAdmit", () => {
     (b as Permit).release();
     expect(gate.used).toBe(0);
     expect(total(meter, "immediate")).toBe(2);
-    expect(meter.observed.get("fairlead_admission_wait_seconds{php}")).toEqual([0, 0]);
+    expect(meter.observed.get("fairlead_admission_wait_seconds{php,critical}")).toEqual([0, 0]);
   });
 
   test("makes the others wait in order, and says how long they did", async () => {
@@ -93,7 +136,7 @@ describe("onAdmit", () => {
     permit.release();
     expect(isPermit(await third)).toBe(true);
     expect(total(meter, "queued")).toBe(2);
-    expect(meter.observed.get("fairlead_admission_wait_seconds{php}")).toEqual([0, 0.0125, 0.0125]);
+    expect(meter.observed.get("fairlead_admission_wait_seconds{php,critical}")).toEqual([0, 0.0125, 0.0125]);
   });
 
   test("turns away with 503 and Retry-After when the line is full", async () => {
@@ -189,6 +232,19 @@ describe("onAdmit", () => {
     first.release();
     expect(isPermit(admit(new FakeExchange()))).toBe(true);
     expect(meter.counts.get("fairlead_admission_overtakes_total{php}")).toBe(1);
+  });
+
+  test("tells how fair a saturated line is", async () => {
+    const { admit, gates, meter, clock } = await start({ max_queue: 1000 });
+    gates.open("php", 1);
+    const line = Array.from({ length: 160 }, () => admit(new FakeExchange()));
+    for (const one of line) {
+      clock.advance(10);
+      (await one as Permit).release();
+    }
+    expect(meter.read("fairlead_admission_fairness_ratio", "php")!).toBeCloseTo(1, 1);
+    clock.advance(20_000);
+    expect(meter.read("fairlead_admission_fairness_ratio", "php")).toBe(undefined);
   });
 
   test("waits are measured in powers of two from a quarter of a millisecond", async () => {

@@ -1,6 +1,7 @@
 import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { FairGate } from "../../plugins/admission/fair_gate.ts";
 import type { GateOptions } from "../../plugins/admission/gate_options.ts";
+import type { Line } from "../../plugins/admission/line.ts";
 import { type Node, STATE } from "../../plugins/admission/queue_node.ts";
 
 /** A gate with one classic mistake in it: what the checkers must be able to find. */
@@ -107,7 +108,7 @@ class ResizeWakesNobody extends FairGate {
 /** A drain forgets the last in line. */
 class DrainForgetsOne extends FairGate {
   override close(): void {
-    const last = this.line.tail;
+    const last = (this.line as Line).tail;
     if (last !== undefined) this.cancel(last);
     super.close();
   }

@@ -213,8 +213,8 @@ describe("what a process runs", () => {
     const [first, second] = [bench.run(), bench.run()];
     const [pid, other] = bench.world.children.map((socket) => bench.world.sockets.get(socket)!);
     expect(told(bench)).toEqual([[pid, first.x.id], [other, second.x.id]]);
-    const { id, target } = first.x;
-    expect(bench.executor.byPid(pid!)).toEqual({ id, target, started: bench.world.clock.now() });
+    const { id, target, deadline } = first.x;
+    expect(bench.executor.byPid(pid!)).toEqual({ id, target, deadline, started: bench.world.clock.now() });
     bench.socket.answer("\r\nfine");
     await first.response;
     expect(told(bench)).toEqual([[other, second.x.id]]);

@@ -18,8 +18,11 @@ export interface Pooled {
 
 /** Someone who wants a backend. Exactly one of the callbacks is called, once, unless the checkout is cancelled. Neither may throw. */
 export interface CheckoutWaiter<B> {
-  /** Latest moment, in ms on the pool's clock; the pool's own timeouts when absent or later. */
-  readonly deadline?: number;
+  /**
+   * Latest moment, in ms on the pool's clock; the pool's own timeouts when absent or later. Looked at only when there is a wait,
+   * so it may be found out then.
+   */
+  readonly deadline?: number | undefined;
   /** The backend is this waiter's, until it gives it to `release` or `discard`. Called within `checkout` when one is free. */
   onBackend(backend: B, waitedMs: number): void;
   onRefuse(error: CoreError): void;

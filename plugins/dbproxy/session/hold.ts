@@ -3,14 +3,14 @@ import type { Backend, BackendUser } from "../backend/backend.ts";
 import { kindOf } from "../backend/kind.ts";
 import type { Checkout } from "../pool/options.ts";
 import { plan, type Step } from "../state/plan.ts";
-import { type SessionHost, wantOf, withPromised } from "./host.ts";
+import { type Client, type SessionHost, wantOf, withPromised } from "./host.ts";
 import type { Track } from "./track.ts";
 
 /** How long (ms) a query of a client that has left may take to end once it is killed. */
 const lastWords = 2000;
 
 /** Whose hold it is. */
-export interface Holder extends BackendUser {
+export interface Holder extends BackendUser, Client {
   readonly capabilities: number;
   readonly track: Track;
 }
@@ -72,7 +72,11 @@ export class Hold {
       settled = true;
       this.#checkout = undefined;
     };
-    const checkout = this.#host.checkout(want, {
+    const holder = this.#holder, host = this.#host;
+    const checkout = host.checkout(want, {
+      get deadline() {
+        return host.deadlineOf(holder);
+      },
       onBackend: (backend) => {
         settle();
         const steps = plan(backend.state, want);

@@ -68,6 +68,8 @@ export interface SessionHost {
   mayRunMore(tables: readonly string[]): boolean;
   readonly now: () => number;
   readonly promises: Promises;
+  /** When the HTTP request must have ended that this client works for, in ms on {@linkcode SessionHost.now}; if that is known. */
+  deadlineOf(client: Client): number | undefined;
   checkout(want: Want, waiter: CheckoutWaiter<Backend>): Checkout;
   /** Gives a backend back; its state says what has to be undone. */
   release(backend: Backend): void;

@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { CoreError } from "../../../core/error.ts";
 import type { Script } from "../resolve.ts";
 import { constantVars, requestVars, scriptVars } from "../server_vars.ts";
+import { requestDeadline, systemTimes, type Times } from "../times.ts";
 import type { FormBody, RequestBody } from "../worker/body.ts";
 import type { WorkerRequest } from "../worker/handle.ts";
 import { HEADER, MAX_PAYLOAD, ONE_WRITE, REQUEST, writeHeader } from "./frame.ts";
@@ -14,16 +15,6 @@ import { phpArray, PhpEntries, phpFloat, phpInt, phpList, phpString } from "./ph
 
 /** Writes the REQUEST frame of request `number`: bytes to be written one after the other, which nobody changes. */
 export type RequestEncoder = (request: WorkerRequest, number: number) => readonly Uint8Array[];
-
-/** Time in the two ways it is needed here; a test has its own. */
-export interface Times {
-  /** Milliseconds, on the clock of `Exchange.deadline`. */
-  monotonic(): number;
-  /** Milliseconds since 1970. */
-  wall(): number;
-}
-
-const systemTimes: Times = { monotonic: () => performance.now(), wall: () => Date.now() };
 
 /** Scripts whose variables are kept; when there are more, all are forgotten. */
 const keptScripts = 512;
@@ -62,7 +53,7 @@ export function requestEncoder(software: string, times: Times = systemTimes): Re
     const now = times.wall();
     entries.addWritten("REQUEST_TIME", phpInt(Math.floor(now / 1000)));
     entries.addWritten("REQUEST_TIME_FLOAT", phpFloat(now / 1000));
-    entries.addWritten("REQUEST_DEADLINE", phpFloat((now + x.deadline - times.monotonic()) / 1000));
+    entries.addWritten("REQUEST_DEADLINE", phpFloat(requestDeadline(x, times)));
     const own = entries.take();
 
     let count = 2;

@@ -3,6 +3,7 @@ import type { Executions, RunningExecution } from "../../../core/contracts/execu
 import { noMeter } from "../../../core/contracts/meter.ts";
 import { dbSettings, dbTable } from "../../../plugins/dbproxy/config.ts";
 import { Recorder } from "../../../plugins/dbproxy/recorder.ts";
+import { deadlineOf } from "../../../plugins/dbproxy/requester.ts";
 import type { Executed } from "../../../plugins/dbproxy/session/host.ts";
 import type { SqlMode } from "../../../plugins/dbproxy/sql/statement.ts";
 import { dbMetrics } from "../../../plugins/dbproxy/stats/metrics.ts";
@@ -46,7 +47,7 @@ async function recorder(running: Readonly<Record<number, RunningExecution>>) {
   return { made, execute, ids, asked };
 }
 
-const one: RunningExecution = { id: "one", target: "/one", started: 9_000 };
+const one: RunningExecution = { id: "one", target: "/one", started: 9_000, deadline: 60_000 };
 
 test("a slow statement's line and its digest name the request, which is looked up once", async () => {
   const { made, execute, ids, asked } = await recorder({ 5: one });
@@ -77,4 +78,18 @@ test("a process that runs nothing, is none of ours, or was at work for another t
   expect(ids).toEqual([undefined, undefined, undefined, "one"]);
   expect(made.digests.top({ by: "max", limit: 1 })[0]?.slowest_request).toBeUndefined();
   made.close();
+});
+
+test("a client's deadline is its request's, where the system knows its process without a search", () => {
+  const asked: number[][] = [];
+  const client = (pid: number | undefined) => ({
+    user: "app",
+    peerPid(candidates: Iterable<number>) {
+      asked.push([...candidates]);
+      return pid;
+    },
+  });
+  const executions: Executions = { byPid: (pid) => pid === 5 ? one : undefined, pids: () => [5] };
+  expect([5, 6, undefined].map((pid) => deadlineOf(client(pid), executions))).toEqual([60_000, undefined, undefined]);
+  expect(asked).toEqual([[], [], []]);
 });

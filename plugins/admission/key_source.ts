@@ -1,0 +1,79 @@
+/**
+ * Whose share of the permits a request takes.
+ *
+ * @module
+ */
+import type { Exchange } from "../../core/exchange.ts";
+import { hostName } from "../../core/http/host.ts";
+
+/** What of an exchange rules and keys look at. */
+export type Asked = Pick<Exchange, "path" | "host" | "method" | "headers" | "client">;
+
+/** A `key` of the configuration, read. */
+export type KeySource =
+  | { readonly kind: "none" | "client" | "host" | "route" }
+  | { readonly kind: "header" | "cookie"; readonly name: string };
+
+/** Characters of a key that count: a client writes headers and cookies as long as it likes, and keys are kept. */
+const longest = 200;
+
+const form = /^(?:(none|client|host|route)|(header|cookie):([!#$%&'*+\-.^_`|~0-9A-Za-z]+))$/;
+
+/** Reads `none`, `client`, `host`, `route`, `header:NAME` or `cookie:NAME`; undefined for anything else. */
+export function keySource(text: string): KeySource | undefined {
+  const [, plain, named, name] = form.exec(text) ?? [];
+  if (plain !== undefined) return { kind: plain as "none" | "client" | "host" | "route" };
+  if (named === "header") return { kind: "header", name: name!.toLowerCase() };
+  return named === undefined ? undefined : { kind: "cookie", name: name! };
+}
+
+/**
+ * The key of an exchange; undefined when it has none. A letter in front keeps the keys of different sources apart, so that nobody
+ * can take another's share by naming his address in a header.
+ *
+ * @param route the rule that the exchange matched; the first segment of its path stands for a route when none did
+ */
+export function keyOf(source: KeySource, x: Asked, route: number | undefined): string | undefined {
+  switch (source.kind) {
+    case "none":
+      return undefined;
+    case "client":
+      return `a:${network(x.client.address)}`;
+    case "host":
+      return `v:${hostName(x.host).toLowerCase()}`.slice(0, longest);
+    case "route":
+      return route === undefined ? `p:${/^\/[^/]*/.exec(x.path)?.[0]}`.slice(0, longest) : `r:${route}`;
+    case "header":
+      return marked("h", x.headers.get(source.name));
+    case "cookie":
+      return marked("c", cookieOf(x.headers, source.name));
+  }
+}
+
+function marked(mark: string, value: string | null | undefined): string | undefined {
+  return value ? `${mark}:${value}`.slice(0, longest) : undefined;
+}
+
+/** Who has one address of IPv6 has its whole /64: so that is what counts, or a client could be anybody. */
+function network(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail] = address.toLowerCase().replace(/%.*$/, "").split("::");
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    const end = tail === "" ? 0 : tail.split(":").reduce((sum, group) => sum + (group.includes(".") ? 2 : 1), 0);
+    while (groups.length < 8 - end && groups.length < 4) groups.push("0");
+    groups.push(...tail.split(":"));
+  }
+  return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
+}
+
+/** A cookie's value as PHP takes it: of two with one name the first, which is the more specific one (RFC 6265, section 5.4). */
+export function cookieOf(headers: Pick<Headers, "get">, name: string): string | undefined {
+  const header = headers.get("cookie");
+  if (header === null || !header.includes(name)) return undefined;
+  for (const part of header.split(";")) {
+    const equals = part.indexOf("=");
+    if (equals >= 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
+  }
+  return undefined;
+}
