@@ -54,6 +54,8 @@ export { acquire, type AcquireOptions, type GatePermit } from "./plugins/admissi
 export type { AdmissionOptions, AdmissionRules, Refused } from "./plugins/admission/admission_options.ts";
 export { admit, type FetchHandler } from "./plugins/admission/admit.ts";
 export { fairAdmission } from "./plugins/admission/fair_admission.ts";
+export { ClassedGate } from "./plugins/admission/classed_gate.ts";
+export { createGate } from "./plugins/admission/create_gate.ts";
 export { FairGate } from "./plugins/admission/fair_gate.ts";
 export type { GateOptions } from "./plugins/admission/gate_options.ts";
 export { Bulkhead, type StoreBulkheadOptions } from "./plugins/bulkhead/bulkhead.ts";

@@ -57,8 +57,11 @@ export interface Gate {
   enter(waiter: Waiter): "granted" | "queued" | Refusal;
   /** Leaves the line; true when the waiter was in it. No callback follows. */
   cancel(waiter: Waiter): boolean;
-  /** Gives permits back; the oldest waiter has them before this returns. */
-  leave(weight?: number): void;
+  /**
+   * Gives permits back, a number of them or those of a waiter that was let in (which does nothing the second time); whoever is next has
+   * them before this returns. The permits of a waiter with a key come back by the waiter where the gate has keys.
+   */
+  leave(held?: number | Waiter): void;
   /** Changes the number of permits; shrinking takes effect as permits come back. */
   resize(limit: number): void;
   /** Seconds a refused client should stay away, from the measured drain rate; at least 1. */
@@ -76,6 +79,11 @@ export interface GateTerms {
    * sees to its end. True when absent.
    */
   readonly drains?: boolean;
+  /**
+   * True for one line in order of arrival whatever `[admission]` says, which whoever opened it measures himself: gates that come and go
+   * would fill the metrics. False when absent.
+   */
+  readonly strict?: boolean;
 }
 
 /** Where gates are made and found. Whoever executes work opens a gate under the name of its lane. */

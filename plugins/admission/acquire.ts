@@ -16,19 +16,14 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A gate whose permits can be given back by the waiter that was let in. */
-export interface HoldingGate extends Gate {
-  leave(held?: number | Waiter): void;
-}
-
 /** Leave to run, taken from a gate. Releasing it twice gives it back once. */
 export class GatePermit implements Permit, Disposable {
   readonly weight: number;
-  #gate: HoldingGate | undefined;
+  #gate: Gate | undefined;
   readonly #holder: Waiter | undefined;
 
   /** `holder`: the waiter that was let in, if there was one. */
-  constructor(gate: HoldingGate, weight: number, holder?: Waiter) {
+  constructor(gate: Gate, weight: number, holder?: Waiter) {
     this.#gate = gate;
     this.weight = weight;
     this.#holder = holder;
@@ -64,7 +59,7 @@ const refusals: Readonly<Record<Refusal, readonly [code: string, status: number,
  * `ADMISSION_GRACE`, `ADMISSION_DEADLINE`, `ADMISSION_DRAINING`, `ADMISSION_CANCELLED` with the signal's reason as its
  * cause) and whose status suits an HTTP answer.
  */
-export function acquire(gate: HoldingGate, options: AcquireOptions = {}): Promise<GatePermit> {
+export function acquire(gate: Gate, options: AcquireOptions = {}): Promise<GatePermit> {
   const { weight = 1, deadline, criticality, key, signal } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(refused(gate, "cancelled", signal.reason));
@@ -92,7 +87,7 @@ export function acquire(gate: HoldingGate, options: AcquireOptions = {}): Promis
   });
 }
 
-function refused(gate: HoldingGate, reason: Refusal, cause?: unknown): CoreError {
+function refused(gate: Gate, reason: Refusal, cause?: unknown): CoreError {
   const [code, status, what] = refusals[reason];
   return new CoreError(code, `Cannot enter gate ${gate.name}: ${what}`, { status, cause });
 }

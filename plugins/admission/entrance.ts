@@ -1,7 +1,7 @@
 import type { Gate, Refusal } from "../../core/contracts/gates.ts";
 import type { AdmissionOptions, AdmissionRules } from "./admission_options.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { FairGate } from "./fair_gate.ts";
+import { createGate } from "./create_gate.ts";
 import { refusal } from "./refusal.ts";
 import { serverTiming } from "./server_timing.ts";
 import { Visit } from "./visit.ts";
@@ -15,7 +15,7 @@ export class Entrance<R> {
   readonly #marked: boolean;
 
   constructor(options: AdmissionOptions<R>) {
-    this.#gate = "gate" in options ? options.gate : new FairGate({ maxQueue: 1000, grace: 10_000, ...options });
+    this.#gate = "gate" in options ? options.gate : createGate({ maxQueue: 1000, grace: 10_000, ...options });
     this.#rules = options;
     this.#clock = options.clock ?? systemClock;
     this.#marked = options.class !== undefined || options.key !== undefined;

@@ -4,7 +4,7 @@ import { BargingGate } from "./barging_gate.ts";
 import { classes } from "./classes.ts";
 import type { Clock } from "./clock.ts";
 import { createGate } from "./create_gate.ts";
-import type { FairGate } from "./fair_gate.ts";
+import { FairGate } from "./fair_gate.ts";
 import type { GateOptions, LineOptions } from "./gate_options.ts";
 import { type AdmissionSettings, differences } from "./settings.ts";
 
@@ -40,6 +40,18 @@ export class GateMaker {
   make(name: string, limit: number, terms: GateTerms): FairGate {
     const { max_queue, grace, predict, discipline } = this.#settings;
     const { clock, random } = this.#parts;
+    if (terms.strict) {
+      const { maxQueue = max_queue, grace: patience = grace } = terms;
+      return new FairGate({
+        name,
+        limit,
+        maxQueue,
+        grace: patience,
+        clock,
+        random,
+        onError: this.#parts.onError(name),
+      });
+    }
     const overtakes = this.#parts.onOvertake(name);
     const line: LineOptions = {
       name,

@@ -7,6 +7,8 @@ export class NamedGates implements Gates {
   readonly #gates = new Map<string, FairGate>();
   /** Those that outlive a drain. */
   readonly #lasting = new Set<FairGate>();
+  /** Those that others measure. */
+  readonly #strict = new Set<FairGate>();
   #draining = false;
 
   constructor(make: (name: string, limit: number, terms: GateTerms) => FairGate) {
@@ -21,6 +23,7 @@ export class NamedGates implements Gates {
     }
     const gate = this.#make(name, limit, terms);
     this.#gates.set(name, gate);
+    if (terms.strict) this.#strict.add(gate);
     if (terms.drains === false) this.#lasting.add(gate);
     else if (this.#draining) gate.close();
     return gate;
@@ -35,11 +38,13 @@ export class NamedGates implements Gates {
     if (gate === undefined) return;
     this.#gates.delete(name);
     this.#lasting.delete(gate);
+    this.#strict.delete(gate);
     gate.close();
   }
 
-  [Symbol.iterator](): Iterator<FairGate> {
-    return this.#gates.values();
+  /** Those that are measured here. */
+  *[Symbol.iterator](): Iterator<FairGate> {
+    for (const gate of this.#gates.values()) if (!this.#strict.has(gate)) yield gate;
   }
 
   /** Drains every gate but the lasting ones, those opened later too; resolves when no permit of theirs is out. */

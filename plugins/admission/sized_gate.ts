@@ -63,8 +63,8 @@ export class SizedGate implements Gate {
     return this.main.cancel(waiter);
   }
 
-  leave(weight?: number): void {
-    this.main.leave(weight);
+  leave(held?: number | Waiter): void {
+    this.main.leave(held);
   }
 
   retryAfter(): number {

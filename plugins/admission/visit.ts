@@ -18,7 +18,8 @@ export class Visit implements Waiter {
   /** How long it stood in line, in ms. */
   waitedMs = 0;
   readonly #gate: Gate;
-  #holds = false;
+  /** What it holds permits by. */
+  #held: number | this | undefined = undefined;
   #settle: ((refusal: Refusal | undefined) => void) | undefined = undefined;
 
   constructor(gate: Gate, claim: Claim) {
@@ -31,14 +32,16 @@ export class Visit implements Waiter {
 
   /** Takes permits if that needs no wait and no look at class or key. */
   tryEnter(): boolean {
-    return this.#holds = this.#gate.tryEnter(this.weight);
+    const entered = this.#gate.tryEnter(this.weight);
+    if (entered) this.#held = this.weight;
+    return entered;
   }
 
   /** Resolves to undefined once the permits are held, else to why they are not. Nothing is left in the gate then. */
   async enter(signal: AbortSignal): Promise<Refusal | undefined> {
     if (signal.aborted) return "cancelled";
     const verdict = this.#gate.enter(this);
-    this.#holds = verdict === "granted";
+    if (verdict === "granted") this.#held = this;
     if (verdict !== "queued") return verdict === "granted" ? undefined : verdict;
     const refusal = await this.#wait(signal);
     if (refusal !== undefined || !signal.aborted) return refusal;
@@ -49,14 +52,14 @@ export class Visit implements Waiter {
 
   /** Gives the permits back; does nothing the second time. */
   release(): void {
-    if (!this.#holds) return;
-    this.#holds = false;
-    this.#gate.leave(this.weight);
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#gate.leave(held);
   }
 
   onGrant(waitedMs: number): void {
     this.waitedMs = waitedMs;
-    this.#holds = true;
+    this.#held = this;
     this.#settle?.(undefined);
   }
 

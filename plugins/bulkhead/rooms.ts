@@ -6,7 +6,7 @@ import { checkName } from "./name.ts";
 import type { BulkheadAsk } from "./store.ts";
 
 /** As many permits as there may be, and as long a line and wait: the store sees to these. Scripts that run need them in a drain. */
-const terms = { maxQueue: Infinity, grace: Infinity, drains: false };
+const terms = { maxQueue: Infinity, grace: Infinity, drains: false, strict: true };
 
 /** The bulkheads of a memory store: made on first use, with the limit that counts, and forgotten when too many are idle. */
 export class Rooms implements Iterable<Room> {

@@ -48,8 +48,8 @@ function verdictGate(verdict: "granted" | Refusal): Gate & { readonly seen: Wait
       return verdict;
     },
     cancel: () => false,
-    leave(weight = 1) {
-      this.left += weight;
+    leave(held = 1) {
+      this.left += typeof held === "number" ? held : held.weight ?? 1;
     },
     resize: () => {},
     retryAfter: () => 7,
