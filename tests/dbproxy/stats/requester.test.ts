@@ -15,7 +15,11 @@ async function recorder(running: Readonly<Record<number, RunningExecution>>) {
   if (table.issues !== undefined) throw new Error(JSON.stringify(table.issues));
   const ids: unknown[] = [];
   const asked: number[][] = [];
-  const executions: Executions = { byPid: (pid) => running[pid], pids: () => Object.keys(running).map(Number) };
+  const executions: Executions = {
+    byPid: (pid) => running[pid],
+    whenEnded: () => undefined,
+    pids: () => Object.keys(running).map(Number),
+  };
   const parts = {
     log: (_level: unknown, _message: string, fields?: Readonly<Record<string, unknown>>) => void ids.push(fields?.id),
     counts: dbMetrics(noMeter, () => [])("db"),
