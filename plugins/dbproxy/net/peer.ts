@@ -129,7 +129,3 @@ const system: PeerSystem = {
     }
   },
 };
-
-/** Writes `value` and its length for a socket option; 0 when that went well. */
-type GetSockOpt = (fd: number, level: number, name: number, value: Uint8Array, length: Uint8Array) => number;
-type Ask = (fd: number) => number | undefined;
