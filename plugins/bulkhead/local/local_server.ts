@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { Executions } from "../../../core/contracts/executions.ts";
 import type { CoreError } from "../../../core/error.ts";
 import type { BulkheadStore } from "../store.ts";
@@ -23,6 +24,8 @@ export interface LocalServerOptions {
   readonly maxOpen?: number;
   /** How long (ms) a peer may take to greet; 5 s when absent. */
   readonly helloMs?: number;
+  /** How often (ms) it is looked whether processes that hold or wait still live; 1 s when absent. */
+  readonly lookMs?: number;
   /** A peer broke the protocol, or the store failed it. Must not throw. */
   onProblem?(error: CoreError, pid: number | undefined): void;
 }
@@ -42,11 +45,14 @@ export class LocalServer {
   readonly #sessions = new Set<Session>();
   readonly #maxConnections: number;
   readonly #host: SessionHost;
+  readonly #lookMs: number;
   #listening: Listening | undefined;
+  #looking: ReturnType<typeof setInterval> | undefined;
 
   private constructor(options: LocalServerOptions) {
     this.path = options.path;
     this.#maxConnections = options.maxConnections ?? 4096;
+    this.#lookMs = options.lookMs ?? 1000;
     this.#host = {
       store: options.store,
       executions: options.executions,
@@ -67,6 +73,8 @@ export class LocalServer {
     const server = new LocalServer(options);
     const { path, mode = 0o660, group } = options;
     server.#listening = await listen({ path, mode, group }, (peer) => server.#opened(peer));
+    server.#looking = setInterval(() => server.#look(), server.#lookMs);
+    server.#looking.unref();
     return server;
   }
 
@@ -85,7 +93,13 @@ export class LocalServer {
   /** Stops listening and closes all connections: what they hold goes back. The store is left to whoever owns it. */
   close(): void {
     this.#listening?.close();
+    clearInterval(this.#looking);
     for (const session of [...this.#sessions]) session.destroy();
+  }
+
+  /** A connection tells the end of its process at once, unless another process has it too. */
+  #look(): void {
+    for (const session of [...this.#sessions]) if (session.open > 0) session.look(isAlive);
   }
 
   #opened(peer: Peer): PeerHandler {
@@ -99,5 +113,14 @@ export class LocalServer {
     const session = new Session(this.#host, peer);
     this.#sessions.add(session);
     return session;
+  }
+}
+
+/** Also when it is none of ours. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
   }
 }

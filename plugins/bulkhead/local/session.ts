@@ -64,6 +64,15 @@ export class Session implements PeerHandler {
     return this.#open.size;
   }
 
+  /**
+   * Closes it when its process is gone although the connection is not: a program that the process has started, and that got its
+   * descriptors, keeps it open.
+   */
+  look(alive: (pid: number) => boolean): void {
+    const { pid } = this;
+    if (pid !== undefined && !alive(pid)) this.destroy();
+  }
+
   onData(chunk: Uint8Array): void {
     if (this.#closed) return;
     try {
@@ -79,7 +88,7 @@ export class Session implements PeerHandler {
     this.#closed = true;
     clearTimeout(this.#hurry);
     this.#forget?.();
-    for (const entry of this.#open.values()) this.#drop(entry);
+    for (const entry of this.#waitsFirst()) this.#drop(entry);
     this.#open.clear();
     this.#host.onClosed(this);
   }
@@ -215,12 +224,18 @@ export class Session implements PeerHandler {
 
   #ended(): void {
     this.#execution = this.#forget = undefined;
-    for (const entry of this.#open.values()) {
+    for (const entry of this.#waitsFirst()) {
       if (!entry.bound) continue;
       // It may have finished its response and work on: it closes the connection when it is done.
       if (this.#scoped) entry.expire(() => this.#takeAway(entry));
       else this.#takeAway(entry);
     }
+  }
+
+  /** What waits must not get what is given back. */
+  #waitsFirst(): readonly Entry[] {
+    const all = [...this.#open.values()];
+    return [...all.filter(({ grant }) => grant === undefined), ...all.filter(({ grant }) => grant !== undefined)];
   }
 
   #takeAway(entry: Entry): void {

@@ -36,8 +36,12 @@ final class Connection
     /** By their numbers on the wire, from 1 on. */
     private const REASONS = ['full', 'queue_full', 'timeout', 'cancelled', 'deadlock', 'draining', 'unavailable'];
 
+    /** Errors that end a script without destructors. */
+    private const FATAL = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_RECOVERABLE_ERROR | E_USER_ERROR;
+
     /** @var array<string, self> the open ones, by path */
     private static array $open = [];
+    private static bool $watched = false;
 
     /** @var resource */
     private $socket;
@@ -90,6 +94,16 @@ final class Connection
         $open = self::$open[$path] ?? null;
         if ($open === null || $open->closed || $open->pid !== getmypid()) {
             self::$open[$path] = $open = new self($path);
+            if (!self::$watched) {
+                self::$watched = true;
+                register_shutdown_function(static function (): void {
+                    if (((error_get_last()['type'] ?? 0) & self::FATAL) !== 0) {
+                        foreach (self::$open as $one) {
+                            $one->__destruct();
+                        }
+                    }
+                });
+            }
         }
         return $open;
     }
