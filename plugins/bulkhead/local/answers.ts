@@ -79,6 +79,17 @@ export function readCounted(payload: DataView): BulkheadCounts | undefined {
   };
 }
 
+export function writeReleased(number: number, inTime: boolean): Uint8Array {
+  const { bytes, view } = frame(op.released, number, 1);
+  view.setUint8(headerBytes, inTime ? 1 : 0);
+  return bytes;
+}
+
+export function readReleased(payload: DataView): boolean {
+  expectLength("RELEASED", payload, 1);
+  return payload.getUint8(0) === 1;
+}
+
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
 /** A message that is too long for a frame is cut. */

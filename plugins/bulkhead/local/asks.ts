@@ -89,6 +89,21 @@ export function readAcquire(payload: DataView): AcquireFrame {
   };
 }
 
+/** @param answered whether RELEASED is wanted */
+export function writeRelease(number: number, answered: boolean): Uint8Array {
+  const { bytes, view } = frame(op.release, number, answered ? 1 : 0);
+  if (answered) view.setUint8(headerBytes, 1);
+  return bytes;
+}
+
+/** Whether RELEASED is wanted. */
+export function readRelease(payload: DataView): boolean {
+  expectLength("RELEASE", payload, 0, 1);
+  if (payload.byteLength === 0) return false;
+  if (payload.getUint8(0) !== 1) throw broken(`Expected RELEASE to say 1 or nothing, got ${payload.getUint8(0)}`);
+  return true;
+}
+
 export function writeCounts(number: number, name: string): Uint8Array {
   const { bytes } = frame(op.counts, number, name.length);
   putName(bytes, headerBytes, name);

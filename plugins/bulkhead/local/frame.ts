@@ -23,6 +23,7 @@ export const op = {
   counted: 68,
   lost: 69,
   fault: 70,
+  released: 71,
 } as const;
 
 /** What the other side sent makes no sense. */

@@ -2,8 +2,8 @@ import { CoreError } from "../../../core/error.ts";
 import { badLimit, badTime, badWeight } from "../errors.ts";
 import { checkName } from "../name.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadDenialReason, BulkheadStore } from "../store.ts";
-import { readCounted, readDeny, readFault, readGrant } from "./answers.ts";
-import { writeAcquire, writeCounts, writeResize } from "./asks.ts";
+import { readCounted, readDeny, readFault, readGrant, readReleased } from "./answers.ts";
+import { writeAcquire, writeCounts, writeRelease, writeResize } from "./asks.ts";
 import { ClientConnection } from "./connection.ts";
 import { bare, broken, expectLength, op } from "./frame.ts";
 import { RemoteGrant } from "./remote_grant.ts";
@@ -72,7 +72,7 @@ export class LocalStore implements BulkheadStore {
               const grant = new RemoteGrant(name, weight, readGrant(payload), () => this.#giveBack(number));
               this.#held.set(number, grant);
               if (this.#closed || signal?.aborted) {
-                grant.release();
+                void grant.release();
                 resolve(denied(this.#closed ? "draining" : "cancelled"));
               } else resolve(grant);
             } else if (type === op.deny) {
@@ -87,7 +87,7 @@ export class LocalStore implements BulkheadStore {
             else if (signal?.aborted) resolve(denied("cancelled"));
             else if (this.#options.onUnavailable === "open") {
               const granted = { fence: 0, waitedMs: performance.now() - began, position: 0 };
-              resolve(new RemoteGrant(name, weight, granted, () => {}));
+              resolve(new RemoteGrant(name, weight, granted, () => Promise.resolve(true)));
             } else resolve(denied("unavailable", cause));
           },
         });
@@ -169,10 +169,18 @@ export class LocalStore implements BulkheadStore {
     this.#settle();
   }
 
-  #giveBack(number: number): void {
-    if (!this.#held.delete(number)) return;
-    this.#connection?.write(bare(op.release, number));
-    this.#settle();
+  #giveBack(number: number): Promise<boolean> {
+    this.#held.delete(number);
+    return new Promise((resolve) =>
+      this.#send(number, writeRelease(number, true), {
+        onAnswer: (type, payload) => {
+          if (type === op.released) resolve(readReleased(payload));
+          else throw broken(`Expected RELEASED, got type ${type}`);
+        },
+        // With the connection all went back.
+        onGone: () => resolve(true),
+      })
+    );
   }
 
   #gone(cause: Error): void {

@@ -1,3 +1,4 @@
+import type { Awaitable } from "../../../core/plugin.ts";
 import type { BulkheadGrant } from "../store.ts";
 import type { GrantFrame } from "./answers.ts";
 
@@ -9,13 +10,18 @@ export class RemoteGrant implements BulkheadGrant {
   readonly waitedMs: number;
   readonly position: number;
   readonly fence: number;
-  readonly #giveBack: () => void;
+  readonly #giveBack: () => Promise<boolean>;
   readonly #listeners: Set<() => void> = new Set();
-  #released = false;
+  #released: Promise<boolean> | undefined;
   lost = false;
 
-  /** @param giveBack tells the server; called once, and not when the permits were lost before */
-  constructor(name: string, weight: number, { fence, waitedMs, position }: GrantFrame, giveBack: () => void) {
+  /** @param giveBack tells the server, and whether it was in time; called once, and not when the permits were lost before */
+  constructor(
+    name: string,
+    weight: number,
+    { fence, waitedMs, position }: GrantFrame,
+    giveBack: () => Promise<boolean>,
+  ) {
     this.name = name;
     this.weight = weight;
     this.fence = fence;
@@ -34,19 +40,19 @@ export class RemoteGrant implements BulkheadGrant {
     return () => void this.#listeners.delete(own);
   }
 
-  release(): boolean {
+  /** The permits are on their way back when it returns, and back when it resolves. */
+  release(): Awaitable<boolean> {
     if (this.lost) return false;
-    if (!this.#released) {
-      this.#released = true;
+    if (this.#released === undefined) {
       this.#listeners.clear();
-      this.#giveBack();
+      this.#released = this.#giveBack();
     }
-    return true;
+    return this.#released;
   }
 
   /** The server says that they are somebody else's, or cannot be asked any more. */
   lose(): void {
-    if (this.#released || this.lost) return;
+    if (this.#released !== undefined || this.lost) return;
     this.lost = true;
     const listeners = [...this.#listeners];
     this.#listeners.clear();

@@ -1,9 +1,18 @@
 import type { Executions } from "../../../core/contracts/executions.ts";
 import { CoreError } from "../../../core/error.ts";
 import { unixPeerPid } from "../../../core/libc.ts";
-import type { BulkheadAnswer, BulkheadAsk, BulkheadStore } from "../store.ts";
-import { writeCounted, writeDeny, writeFault, writeGrant } from "./answers.ts";
-import { type AcquireFrame, readAcquire, readCounts, readHello, readResize, version, writeWelcome } from "./asks.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadGrant, BulkheadStore } from "../store.ts";
+import { writeCounted, writeDeny, writeFault, writeGrant, writeReleased } from "./answers.ts";
+import {
+  type AcquireFrame,
+  readAcquire,
+  readCounts,
+  readHello,
+  readRelease,
+  readResize,
+  version,
+  writeWelcome,
+} from "./asks.ts";
 import { Entry } from "./entry.ts";
 import { bare, broken, expectLength, FrameReader, longestToServer, op } from "./frame.ts";
 import type { Peer, PeerHandler } from "./listen.ts";
@@ -107,8 +116,7 @@ export class Session implements PeerHandler {
       case op.acquire:
         return this.#acquire(number, readAcquire(payload));
       case op.release:
-        expectLength("RELEASE", payload, 0);
-        return this.#release(number);
+        return this.#release(number, readRelease(payload));
       case op.cancel:
         expectLength("CANCEL", payload, 0);
         return this.#open.get(number)?.cancel();
@@ -190,11 +198,12 @@ export class Session implements PeerHandler {
     this.#write(writeFault(entry.number, this.#problem(cause)));
   }
 
-  #release(number: number): void {
+  #release(number: number, answered: boolean): void {
     const entry = this.#open.get(number);
-    if (entry?.grant === undefined) return;
+    const tell = answered ? (inTime: boolean) => this.#write(writeReleased(number, inTime)) : undefined;
+    if (entry?.grant === undefined) return tell?.(false);
     this.#remove(entry);
-    this.#drop(entry);
+    this.#giveBack(entry.grant, tell);
   }
 
   #count(number: number, count: () => ReturnType<BulkheadStore["counts"]>): void {
@@ -259,12 +268,17 @@ export class Session implements PeerHandler {
     else this.#giveBack(entry.grant);
   }
 
-  #giveBack(grant: Extract<BulkheadAnswer, { granted: true }>): void {
-    try {
-      const done = grant.release();
-      if (done instanceof Promise) done.catch((cause) => this.#problem(cause));
-    } catch (cause) {
+  #giveBack(grant: BulkheadGrant, tell?: (inTime: boolean) => void): void {
+    const failed = (cause: unknown) => {
       this.#problem(cause);
+      tell?.(false);
+    };
+    try {
+      const inTime = grant.release();
+      if (inTime instanceof Promise) inTime.then(tell, failed);
+      else tell?.(inTime);
+    } catch (cause) {
+      failed(cause);
     }
   }
 

@@ -61,6 +61,8 @@ describe("what is written is read", () => {
       const acquire = one(asks.writeAcquire(n, asked));
       expect([acquire.number, asks.readAcquire(acquire.payload)]).toEqual([n, asked]);
       expect(asks.readHello(one(asks.writeHello({ version: 1, scoped })).payload)).toEqual({ version: 1, scoped });
+      expect(asks.readRelease(one(asks.writeRelease(n, scoped)).payload)).toBe(scoped);
+      expect(answers.readReleased(one(answers.writeReleased(n, scoped)).payload)).toBe(scoped);
       expect(asks.readWelcome(one(asks.writeWelcome()).payload)).toBe(1);
       expect(asks.readCounts(one(asks.writeCounts(n, asked.name)).payload)).toBe(asked.name);
       expect(asks.readResize(one(asks.writeResize(n, asked.limit, asked.name)).payload))
@@ -138,6 +140,8 @@ describe("what is no frame", () => {
       asks.readWelcome,
       asks.readAcquire,
       asks.readCounts,
+      asks.readRelease,
+      answers.readReleased,
       asks.readResize,
       answers.readGrant,
       answers.readDeny,
