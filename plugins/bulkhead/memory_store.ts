@@ -124,6 +124,11 @@ export class MemoryStore implements InspectableStore, Keeper {
     for (const room of this.#rooms.values()) this.#gates.forget(room.gate.name);
   }
 
+  /** Owners that hold or wait. */
+  get owners(): number {
+    return this.#owners.size;
+  }
+
   /** That `owner` lives: its leases begin anew. */
   heard(owner: object): void {
     const known = this.#owners.get(owner);
@@ -134,8 +139,8 @@ export class MemoryStore implements InspectableStore, Keeper {
   gone(owner: object): void {
     const known = this.#owners.get(owner);
     if (known === undefined) return;
-    // Waits first: none of them must get what it gives back.
-    for (const wait of [...known.waits]) this.cancel(wait);
+    // None of its waits must get what it gives back, or the place of another of them.
+    for (const wait of [...known.waits].reverse()) this.cancel(wait);
     for (const grant of [...known.holds]) this.end(grant, false);
   }
 
@@ -192,8 +197,12 @@ export class MemoryStore implements InspectableStore, Keeper {
   }
 
   cancel(wait: MemoryWait): void {
-    if (!wait.place.gate.cancel(wait)) return;
-    wait.settle(this.turnAway(wait, "cancelled", this.#clock.now() - wait.entered));
+    const { place: room, entered, ask } = wait;
+    if (!room.line.has(wait)) return;
+    // Out of the line first: the gate may let others in before it returns.
+    this.#leaveLine(wait);
+    room.gate.cancel(wait);
+    wait.settle(this.#deny(room, "cancelled", ask.signal?.reason, this.#clock.now() - entered));
   }
 
   /** The limit that counts for `ask`, which is checked. */
