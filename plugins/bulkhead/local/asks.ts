@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { broken, expectLength, frame, headerBytes, op, tail } from "./frame.ts";
+import { broken, expectLength, frame, headerBytes, op } from "./frame.ts";
 
 export const version = 1;
 /** `FLBH` */
@@ -141,5 +141,7 @@ function putName(bytes: Uint8Array, at: number, name: string): void {
 
 /** One character a byte: that a name has no others is the store's to check. */
 function nameOf(payload: DataView, at: number): string {
-  return String.fromCharCode(...tail(payload, at));
+  let name = "";
+  for (let i = at; i < payload.byteLength; i++) name += String.fromCharCode(payload.getUint8(i));
+  return name;
 }

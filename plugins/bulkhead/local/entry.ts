@@ -8,8 +8,8 @@ export class Entry {
   /** Whether it ends with the execution that asked. */
   readonly bound: boolean;
   readonly #leaseMs: number;
-  readonly #since: number = performance.now();
-  readonly #aborter: AbortController | undefined;
+  readonly #since: number;
+  #aborter: AbortController | undefined;
   grant: BulkheadGrant | undefined;
   /** Takes back that a loss is told. */
   unlisten: (() => void) | undefined;
@@ -17,12 +17,14 @@ export class Entry {
   over = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(number: number, owner: number, bound: boolean, leaseMs: number, waits: boolean) {
+  /** @param aborter ends its wait; absent where there is to be none */
+  constructor(number: number, owner: number, bound: boolean, leaseMs: number, aborter: AbortController | undefined) {
     this.number = number;
     this.owner = owner;
     this.bound = bound;
     this.#leaseMs = leaseMs;
-    this.#aborter = waits ? new AbortController() : undefined;
+    this.#aborter = aborter;
+    this.#since = aborter === undefined ? 0 : performance.now();
   }
 
   get signal(): AbortSignal | undefined {
@@ -30,7 +32,7 @@ export class Entry {
   }
 
   get waitedMs(): number {
-    return performance.now() - this.#since;
+    return this.#since === 0 ? 0 : performance.now() - this.#since;
   }
 
   /** Ends the wait, if it is one: its answer comes. */

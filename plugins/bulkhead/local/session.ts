@@ -50,6 +50,8 @@ export class Session implements PeerHandler {
   /** The execution that asks now. */
   #execution: object | undefined;
   #forget: (() => void) | undefined;
+  /** For the next wait. */
+  #aborter: AbortController | undefined;
 
   constructor(host: SessionHost, peer: Peer) {
     this.#host = host;
@@ -150,24 +152,24 @@ export class Session implements PeerHandler {
       return this.#write(writeDeny(number, { reason: "queue_full", waitedMs: 0, retryAfterMs: 0 }));
     }
     const bound = this.#bind();
-    const entry = new Entry(number, owner, bound, leaseMs, maxWaitMs > 0);
+    // One that nobody has listened to serves again: to make one costs more than all the rest.
+    const aborter = maxWaitMs > 0 ? this.#aborter ?? new AbortController() : undefined;
+    this.#aborter = undefined;
+    const entry = new Entry(number, owner, bound, leaseMs, aborter);
     const who = owner === 0 ? undefined : owner > 1 ? this.#owners.take(owner) : bound ? this.#execution! : this;
-    const ask: BulkheadAsk = {
-      name,
-      limit,
-      weight,
-      leaseMs,
-      maxWaitMs,
-      ...(maxQueue === undefined ? {} : { maxQueue }),
-      ...(who === undefined ? {} : { owner: who }),
-      ...(entry.signal === undefined ? {} : { signal: entry.signal }),
-    };
+    const ask: { -readonly [K in keyof BulkheadAsk]: BulkheadAsk[K] } = { name, limit, weight, leaseMs, maxWaitMs };
+    if (maxQueue !== undefined) ask.maxQueue = maxQueue;
+    if (who !== undefined) ask.owner = who;
+    if (aborter !== undefined) ask.signal = aborter.signal;
     this.#open.set(number, entry);
     try {
       const answer = this.#host.store.acquire(ask);
       if (answer instanceof Promise) {
         answer.then((late) => this.#answer(entry, late), (error) => this.#fault(entry, error));
-      } else this.#answer(entry, answer);
+      } else {
+        this.#aborter = aborter;
+        this.#answer(entry, answer);
+      }
     } catch (error) {
       this.#fault(entry, error);
     }

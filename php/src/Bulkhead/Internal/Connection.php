@@ -71,6 +71,8 @@ final class Connection
             throw new BulkheadUnavailableException("Cannot reach the bulkheads at $path: $why");
         }
         $this->socket = $socket;
+        // Frames go straight to where they are read.
+        stream_set_read_buffer($socket, 0);
         // What PHP runs for one request only closes its connection at the end of that.
         $scoped = PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg' || getenv('FAIRLEAD_WORKER') === '1' ? 0 : 1;
         $this->unsent = pack('vCCVa4CC', 6, self::HELLO, 0, 0, 'FLBH', self::VERSION, $scoped);
@@ -304,7 +306,7 @@ final class Connection
             $this->patience = $seconds;
             stream_set_timeout($this->socket, (int) $seconds, (int) (($seconds - (int) $seconds) * 1e6) + 1000);
         }
-        $bytes = @fread($this->socket, 8192);
+        $bytes = @fread($this->socket, 1024);
         if ($bytes === false || $bytes === '') {
             if (feof($this->socket)) {
                 throw $this->fail('it has closed the connection');
