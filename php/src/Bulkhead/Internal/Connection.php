@@ -42,6 +42,7 @@ final class Connection
     /** @var array<string, self> the open ones, by path */
     private static array $open = [];
     private static bool $watched = false;
+    private static ?bool $forks = null;
 
     /** @var resource */
     private $socket;
@@ -81,7 +82,7 @@ final class Connection
     public function __destruct()
     {
         // Also while a program that this one has started holds the descriptor.
-        if (!$this->closed && $this->pid === getmypid()) {
+        if (!$this->closed && $this->ours()) {
             @stream_socket_shutdown($this->socket, STREAM_SHUT_RDWR);
         }
     }
@@ -94,7 +95,7 @@ final class Connection
     public static function to(string $path): self
     {
         $open = self::$open[$path] ?? null;
-        if ($open === null || $open->closed || $open->pid !== getmypid()) {
+        if ($open === null || $open->closed || !$open->ours()) {
             self::$open[$path] = $open = new self($path);
             if (!self::$watched) {
                 self::$watched = true;
@@ -177,7 +178,7 @@ final class Connection
             return;
         }
         unset($this->asked[$number]);
-        if (!$this->closed && $this->pid === getmypid()) {
+        if (!$this->closed && $this->ours()) {
             $this->send(pack('vCCV', 0, self::RELEASE, 0, $number));
         }
     }
@@ -195,7 +196,7 @@ final class Connection
             return;
         }
         $this->asked[$number] = true;
-        if (!$this->closed && $this->pid === getmypid()) {
+        if (!$this->closed && $this->ours()) {
             $this->send(pack('vCCV', 0, self::CANCEL, 0, $number));
         }
     }
@@ -249,6 +250,12 @@ final class Connection
             $counts[] = is_array($answer) ? $answer[1] : 0;
         }
         return $counts;
+    }
+
+    /** Whether this is the process that connected. Where PHP cannot fork, as in php-fpm, the system need not be asked. */
+    private function ours(): bool
+    {
+        return !(self::$forks ??= function_exists('pcntl_fork')) || $this->pid === getmypid();
     }
 
     private function next(): int
