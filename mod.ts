@@ -22,6 +22,14 @@ export {
   type Token,
   token,
 } from "./core/plugin.ts";
+export {
+  type BulkheadDenialReason,
+  type BulkheadOptions,
+  type BulkheadPermit,
+  Bulkheads,
+  type BulkheadWait,
+  type KeyedBulkheadOptions,
+} from "./core/contracts/bulkheads.ts";
 export { Executions, type RunningExecution } from "./core/contracts/executions.ts";
 export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
 export { Health } from "./core/contracts/health.ts";
@@ -35,6 +43,7 @@ export { type RunningServer, type ServerOptions, startServer } from "./core/serv
 export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";
 export { builtin } from "./cli/builtin.ts";
 export { configure, type ConfigureOptions, prepare, type Prepared } from "./cli/prepare.ts";
+export { createBulkheads, type CreateBulkheadsOptions, type OwnBulkheads } from "./cli/bulkheads.ts";
 export {
   createMysqlProxy,
   type MysqlProxyOptions,
@@ -44,6 +53,19 @@ export {
 export { acquire, type AcquireOptions, type GatePermit } from "./plugins/admission/acquire.ts";
 export { FairGate } from "./plugins/admission/fair_gate.ts";
 export type { GateOptions } from "./plugins/admission/gate_options.ts";
+export { Bulkhead, type StoreBulkheadOptions } from "./plugins/bulkhead/bulkhead.ts";
+export { BulkheadDenied } from "./plugins/bulkhead/errors.ts";
+export { KeyedBulkhead, type StoreKeyedBulkheadOptions } from "./plugins/bulkhead/keyed_bulkhead.ts";
+export type { Terms as BulkheadTerms } from "./plugins/bulkhead/limits.ts";
+export type {
+  BulkheadAnswer,
+  BulkheadAsk,
+  BulkheadCounts,
+  BulkheadDenial,
+  BulkheadEvents,
+  BulkheadGrant,
+  BulkheadStore,
+} from "./plugins/bulkhead/store.ts";
 export { type FileRequest, type FileSettings, StaticFiles } from "./plugins/static/files.ts";
 
 import process from "node:process";

@@ -6,13 +6,14 @@
 import type { Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import type { Holding, Party, Place, Standing } from "./deadlock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadGrant } from "./store.ts";
+import { WaitLine } from "./wait_line.ts";
 
 /** One bulkhead: its gate, who holds and who waits, in order of arrival. */
 export class Room implements Place {
   readonly name: string;
   readonly gate: Gate;
   readonly held: Set<MemoryGrant> = new Set();
-  readonly line: Set<MemoryWait> = new Set();
+  readonly line: WaitLine = new WaitLine();
 
   constructor(name: string, gate: Gate) {
     this.name = name;
@@ -136,6 +137,10 @@ export class MemoryWait implements Waiter, Standing {
   readonly deadline: number;
   readonly entered: number;
   readonly position: number;
+  /** Kept by the line it stands in. */
+  line: WaitLine | undefined = undefined;
+  before: MemoryWait | undefined = undefined;
+  after: MemoryWait | undefined = undefined;
   readonly #keeper: Keeper;
   readonly #settle: (answer: BulkheadAnswer) => void;
   #onAbort: (() => void) | undefined = undefined;

@@ -2,12 +2,11 @@ import type { Gates, Refusal } from "../../core/contracts/gates.ts";
 import type { Awaitable } from "../../core/plugin.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { closesCircle } from "./deadlock.ts";
-import { badLimit, badWeight } from "./errors.ts";
 import type { BulkheadView, InspectableStore } from "./inspect.ts";
 import { Leases } from "./leases.ts";
 import { Limits } from "./limits.ts";
 import { type Keeper, MemoryGrant, MemoryWait, Owner, Room } from "./memory_parts.ts";
-import { checkName } from "./name.ts";
+import { Rooms } from "./rooms.ts";
 import type {
   BulkheadAnswer,
   BulkheadAsk,
@@ -59,18 +58,11 @@ const denialOf: Readonly<Record<Refusal, BulkheadDenialReason>> = {
  */
 export class MemoryStore implements InspectableStore, Keeper {
   readonly kind: string;
-  readonly #gates: Gates;
+  readonly #rooms: Rooms;
   readonly #clock: Clock;
   readonly #events: BulkheadEvents;
   readonly #canVanish: ((owner: object) => boolean) | undefined;
   readonly #onError: (error: unknown) => void;
-  readonly #maxIdle: number;
-  readonly #limits: Limits;
-  /** What `resize` has said, which counts as configured. */
-  readonly #resized = new Map<string, number>();
-  readonly #rooms = new Map<string, Room>();
-  /** Rooms without anybody, who was left first in front. */
-  readonly #idle = new Set<Room>();
   readonly #owners = new Map<object, Owner>();
   readonly #leases: Leases;
   #fence: number;
@@ -78,24 +70,22 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   constructor(options: MemoryStoreOptions, kind = "memory") {
     this.kind = kind;
-    this.#gates = options.gates;
+    this.#rooms = new Rooms(options.gates, options.limits ?? new Limits(), options.maxIdle ?? 1000);
     this.#clock = options.clock ?? systemClock;
     this.#events = options.events ?? {};
     this.#canVanish = options.canVanish;
     this.#onError = options.onError ?? throwLater;
-    this.#maxIdle = options.maxIdle ?? 1000;
-    this.#limits = options.limits ?? new Limits();
     this.#leases = new Leases(this.#clock, (grant) => this.end(grant, true));
     // Below 2^53 until the year 2248, and behind the wall clock for any restart that takes less than a million grants a second.
     this.#fence = options.firstFence ?? Date.now() * 1024;
   }
 
   acquire(ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
-    const limit = this.#limitFor(ask);
+    const limit = this.#rooms.limitFor(ask);
     const { weight, signal } = ask;
     if (signal?.aborted) return this.#deny(undefined, "cancelled", signal.reason);
     if (this.#closed) return this.#deny(undefined, "draining");
-    const room = this.#enterRoom(ask.name, limit);
+    const room = this.#rooms.enter(ask.name, limit);
     if (room.gate.tryEnter(weight)) return this.#grant(room, this.#ownerOf(ask), ask, 0, 0);
     if (!(ask.maxWaitMs > 0)) return this.#deny(room, "full");
     if (room.line.size >= (ask.maxQueue ?? Infinity)) return this.#deny(room, "queue_full");
@@ -105,23 +95,20 @@ export class MemoryStore implements InspectableStore, Keeper {
   }
 
   counts(name: string): BulkheadCounts | undefined {
-    const room = this.#rooms.get(name);
+    const room = this.#rooms.find(name);
     if (room !== undefined) return this.#count(room);
-    const limit = this.#capOf(name);
+    const limit = this.#rooms.cap(name);
     return limit === undefined ? undefined : { limit, active: 0, holders: 0, queued: 0, oldestWaitMs: 0 };
   }
 
   resize(name: string, limit: number): void {
-    const room = this.#rooms.get(name);
-    checkLimit(room === undefined ? checkName(name) : name, limit);
-    this.#resized.set(name, limit);
-    room?.gate.resize(limit);
+    this.#rooms.resize(name, limit);
   }
 
   close(): void {
     this.#closed = true;
     this.#leases.off();
-    for (const room of this.#rooms.values()) this.#gates.forget(room.gate.name);
+    this.#rooms.close();
   }
 
   /** Owners that hold or wait. */
@@ -146,7 +133,7 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   *look(): Generator<BulkheadView> {
     const now = this.#clock.now();
-    for (const room of this.#rooms.values()) {
+    for (const room of this.#rooms) {
       yield {
         name: room.name,
         ...this.#count(room),
@@ -180,12 +167,12 @@ export class MemoryStore implements InspectableStore, Keeper {
       this.#events.lost?.(room.name);
     }
     room.gate.leave(grant.weight);
-    this.#leaveRoom(room);
+    this.#rooms.leave(room);
   }
 
   admit(wait: MemoryWait, waitedMs: number): BulkheadAnswer {
     const { place: room, owner, ask } = wait;
-    const first = room.line.values().next().value;
+    const { first } = room.line;
     this.#leaveLine(wait);
     if (first !== wait) this.#events.overtaken?.(room.name);
     return this.#grant(room, owner, ask, waitedMs, wait.position);
@@ -203,44 +190,6 @@ export class MemoryStore implements InspectableStore, Keeper {
     this.#leaveLine(wait);
     room.gate.cancel(wait);
     wait.settle(this.#deny(room, "cancelled", ask.signal?.reason, this.#clock.now() - entered));
-  }
-
-  /** The limit that counts for `ask`, which is checked. */
-  #limitFor({ name, limit, weight }: BulkheadAsk): number {
-    if (!this.#rooms.has(name)) checkName(name);
-    checkLimit(name, limit);
-    const cap = this.#capOf(name);
-    const counts = cap !== undefined && cap < limit ? cap : limit;
-    if (!Number.isInteger(weight) || weight < 1 || weight > counts) throw badWeight(name, weight, counts);
-    return counts;
-  }
-
-  #capOf(name: string): number | undefined {
-    return this.#resized.get(name) ?? this.#limits.of(name)?.maxConcurrent;
-  }
-
-  #enterRoom(name: string, limit: number): Room {
-    let room = this.#rooms.get(name);
-    if (room === undefined) {
-      const terms = { maxQueue: Infinity, grace: Infinity, drains: false };
-      room = new Room(name, this.#gates.open(`bulkhead:${name}`, limit, terms));
-      this.#rooms.set(name, room);
-    } else {
-      if (this.#idle.size > 0) this.#idle.delete(room);
-      if (room.gate.limit !== limit) room.gate.resize(limit);
-    }
-    return room;
-  }
-
-  /** Remembers a bulkhead that nobody uses for as long as there are not too many of them. */
-  #leaveRoom(room: Room): void {
-    if (!room.idle) return;
-    this.#idle.add(room);
-    if (this.#idle.size <= this.#maxIdle) return;
-    const [oldest] = this.#idle;
-    this.#idle.delete(oldest!);
-    this.#rooms.delete(oldest!.name);
-    this.#gates.forget(oldest!.gate.name);
   }
 
   #wait(room: Room, owner: Owner | undefined, ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
@@ -288,7 +237,7 @@ export class MemoryStore implements InspectableStore, Keeper {
   }
 
   #deny(room: Room | undefined, reason: BulkheadDenialReason, cause?: unknown, waitedMs = 0): BulkheadDenial {
-    if (room !== undefined) this.#leaveRoom(room);
+    if (room !== undefined) this.#rooms.leave(room);
     const again = reason === "full" || reason === "queue_full" || reason === "timeout";
     const retryAfterMs = again && room !== undefined ? room.gate.retryAfter() * 1000 : 0;
     return { granted: false, reason, waitedMs, retryAfterMs, ...(reason === "cancelled" ? { cause } : undefined) };
@@ -296,7 +245,7 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   #count(room: Room): BulkheadCounts {
     const { gate, held, line } = room;
-    const first = line.values().next().value;
+    const { first } = line;
     return {
       limit: gate.limit,
       active: gate.used,
@@ -305,10 +254,6 @@ export class MemoryStore implements InspectableStore, Keeper {
       oldestWaitMs: first === undefined ? 0 : this.#clock.now() - first.entered,
     };
   }
-}
-
-function checkLimit(name: string, limit: number): void {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw badLimit(name, limit);
 }
 
 function throwLater(error: unknown): void {

@@ -142,7 +142,7 @@ describe("a memory store against its model", () => {
         losses += said.filter((line) => line.startsWith("lost")).length;
         heavy += said.filter((line) => line.startsWith("granted") && !line.includes("after 0.000")).length;
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
     // A suite that never comes to these says nothing of them.
     expect(Math.min(circles, losses, heavy)).toBeGreaterThan(0);

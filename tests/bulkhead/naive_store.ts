@@ -97,15 +97,18 @@ export class NaiveStore {
       if (next > until) break;
       this.now = next;
       for (const at of all) {
-        for (const one of at.line.filter((waits) => waits.since + waits.patience <= next)) {
+        for (const one of at.line.filter(({ since, patience }) => since + patience <= next)) {
           this.#leave(at, one, "timeout");
         }
-        for (const one of at.held.filter(({ owner, end }) => this.mortal.has(owner ?? "") && end <= next)) {
-          this.#say(`lost ${one.id}`);
-          at.held = at.held.filter((other) => other !== one);
-        }
+        this.#serve(at);
       }
-      for (const at of all) this.#serve(at);
+      const ended = all.flatMap(({ held }) =>
+        held.filter((one) => this.mortal.has(one.owner ?? "") && one.end <= next)
+      );
+      for (const one of ended.sort((a, b) => a.fence - b.fence)) {
+        this.#say(`lost ${one.id}`);
+        this.release(one.id);
+      }
     }
     this.now = until;
   }
