@@ -36,7 +36,10 @@ const ms = (value: number) => Number(value.toFixed(2));
 
 async function pair(): Promise<unknown> {
   // With OPcache, as php-fpm and workers have it.
-  const php = spawn("php", ["-d", "opcache.enable_cli=1", here("pair.php")], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const php = spawn("php", ["-d", "opcache.enable_cli=1", here("pair.php")], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   return JSON.parse(await firstOutput(php));
 }
 
