@@ -16,6 +16,11 @@ export interface RunningExecution {
 export interface Executions {
   /** What a process runs; undefined when it runs nothing, or is not known. */
   byPid(pid: number): RunningExecution | undefined;
+  /**
+   * Runs `ended` once when what the process runs now has ended, in whatever way, and before the process runs anything else. It must
+   * not throw. Returns what takes that back; undefined when the process runs nothing.
+   */
+  whenEnded(pid: number, ended: () => void): (() => void) | undefined;
   /** The processes that run something. */
   pids(): Iterable<number>;
 }

@@ -1,9 +1,8 @@
-import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
-import { connect } from "node:net";
-import { CoreError } from "../error.ts";
+import { chmodSync, rmSync } from "node:fs";
 import type { Awaitable } from "../plugin.ts";
 import type { Address } from "./address.ts";
 import { listenBun } from "./bun.ts";
+import { clearSocket } from "./clear_socket.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
 
@@ -46,18 +45,4 @@ export async function listen(options: ListenOptions): Promise<Bound> {
       await bound.stop(force);
     },
   };
-}
-
-async function clearSocket(path: string): Promise<void> {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (!stat.isSocket()) {
-    throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: a file of that name exists`);
-  }
-  const live = await new Promise<boolean>((resolve) => {
-    const socket = connect(path, () => (socket.destroy(), resolve(true)));
-    socket.on("error", () => resolve(false));
-  });
-  if (live) throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: another process serves it`);
-  unlinkSync(path);
 }

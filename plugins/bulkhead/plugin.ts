@@ -4,15 +4,18 @@
  * @module
  */
 import { Bulkheads } from "../../core/contracts/bulkheads.ts";
+import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { bulkheadTable, termsOf } from "./config.ts";
 import { Figures } from "./figures.ts";
 import { Limits } from "./limits.ts";
+import { Door } from "./local/door.ts";
 import { bulkheadGauges, BulkheadMeter, metered } from "./metrics.ts";
 import { BulkheadRegistry } from "./registry.ts";
 import { CappedRoute } from "./routes.ts";
@@ -25,7 +28,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
     api: 1,
     config: bulkheadTable,
     needs: [Gates],
-    wants: [Meter, Health],
+    wants: [Meter, Health, Executions, ScriptSettings],
     provides: [Bulkheads],
     setup(ctx) {
       const { config } = ctx;
@@ -48,6 +51,15 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       bulkheadGauges(meter, () => figures.read());
       const store = metered(inner, events);
       ctx.provide(Bulkheads, new BulkheadRegistry(store, limits));
+      const door = config.store !== "local" && config.socket === undefined ? undefined : new Door({
+        store,
+        path: config.socket,
+        group: config.socket_group,
+        baseDir: ctx.baseDir,
+        executions: ctx.find(Executions),
+        scripts: ctx.find(ScriptSettings),
+        log: ctx.log,
+      });
       const routes = config.routes.map((route) =>
         new CappedRoute(
           store,
@@ -58,7 +70,14 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       );
 
       return {
-        onListen: () => made.listen?.(),
+        // Before PHP starts: it is told the socket.
+        onListen: {
+          order: "pre",
+          async handler() {
+            await made.listen?.();
+            await door?.open();
+          },
+        },
         onAdmin: (app) => adminRoutes(app, inner, limits),
         ...(routes.length === 0 ? undefined : {
           onAdmit: {
@@ -70,7 +89,14 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
         onDrain() {
           for (const route of routes) route.drain();
         },
-        onClose: () => inner.close(),
+        // After PHP, which may hold permits to its end.
+        onClose: {
+          order: "post",
+          async handler() {
+            await inner.close();
+            door?.close();
+          },
+        },
       };
     },
   }) as AnyPlugin;

@@ -30,13 +30,14 @@ export type StoreMaker = (parts: StoreParts) => MadeStore;
 
 /** The stores there are, by their name in `[bulkhead] store`. */
 export const makers: Readonly<Record<string, StoreMaker>> = {
-  memory: ({ gates, limits, events, log, clock }) => ({
-    store: new MemoryStore({
-      gates,
-      limits,
-      events,
-      clock,
-      onError: (error) => log("error", "A listener for lost permits failed", { error }),
-    }),
-  }),
+  memory: inMemory("memory"),
+  // The same, with the socket that the plugin opens before it.
+  local: inMemory("local"),
 };
+
+function inMemory(kind: string): StoreMaker {
+  return ({ gates, limits, events, log, clock }) => {
+    const onError = (error: unknown) => log("error", "A listener for lost permits failed", { error });
+    return { store: new MemoryStore({ gates, limits, events, clock, onError }, kind) };
+  };
+}

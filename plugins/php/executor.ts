@@ -2,6 +2,7 @@ import type { Executions, RunningExecution } from "../../core/contracts/executio
 import type { Exchange } from "../../core/exchange.ts";
 import { type Clock, systemClock } from "./fastcgi/clock.ts";
 import type { ExecutionPool } from "./execution_pool.ts";
+import type { Ending } from "./ending.ts";
 import { Run } from "./run.ts";
 import { Watch, type Watched } from "./watch.ts";
 
@@ -18,7 +19,7 @@ export interface ExecutorOptions<R> {
   readonly pool: ExecutionPool<R>;
   /**
    * Ends a process that may hold no lease any more; false when it is not PHP's. Absent where the pool itself sees to processes
-   * whose client has left.
+   * whose request is over, and tells {@linkcode PhpExecutor.freed} when they are done with it.
    */
   readonly killChild?: (pid: number) => boolean;
   /** One line that PHP logged. */
@@ -41,6 +42,7 @@ interface Working extends Watched {
   readonly started: number;
   /** The process at work; undefined while none is, 0 when it has not told. */
   readonly pid: number | undefined;
+  readonly ending: Ending;
 }
 
 /** Runs admitted exchanges, each on one PHP process of the pool. */
@@ -50,6 +52,8 @@ export class PhpExecutor<R> implements Executions {
   readonly #watch: Watch<Working>;
   /** Processes whose client has left: they run on until they print, or until their deadline. */
   readonly #deserted = new Map<number, Working>();
+  /** Runs that are over, on processes that are not done with them: they work behind the response, or are being ended. */
+  readonly #behind = new Map<number, Working>();
 
   constructor(options: ExecutorOptions<R>) {
     this.options = options;
@@ -78,6 +82,10 @@ export class PhpExecutor<R> implements Executions {
     return undefined;
   }
 
+  whenEnded(pid: number, ended: () => void): (() => void) | undefined {
+    return this.#working(pid)?.ending.whenOver(ended);
+  }
+
   *pids(): Iterable<number> {
     for (const { pid } of this.#watch) if (pid) yield pid;
   }
@@ -88,15 +96,33 @@ export class PhpExecutor<R> implements Executions {
     if (item === undefined) return;
     this.#deserted.delete(pid);
     this.#watch.delete(item);
+    item.ending.end();
   }
 
-  /** @internal A run has ended. */
-  ended(run: Run<R>): void {
+  /** A process is done with what it ran: it can run something else, or is gone. For pools that see to their processes themselves. */
+  freed(pid: number): void {
+    const behind = this.#behind.get(pid);
+    if (behind !== undefined) {
+      this.#behind.delete(pid);
+      this.#watch.delete(behind);
+    }
+    (behind ?? this.#working(pid))?.ending.end();
+  }
+
+  /**
+   * @internal A run is over.
+   *
+   * @param ended whether its process is done with it, as far as its protocol tells
+   */
+  ended(run: Run<R>, ended: boolean): void {
+    const { pid, ending } = run;
+    if (pid && !ending.over && this.options.killChild === undefined) return void this.#behind.set(pid, run);
     this.#watch.delete(run);
+    if (ended) ending.end();
   }
 
   /** @internal A process goes on for nobody: it is ended at its request's deadline. */
-  desert(pid: number, { x, started }: Run<R>): void {
+  desert(pid: number, { x, started, ending }: Run<R>): void {
     const kill = this.options.killChild;
     if (kill === undefined) return;
     const item: Working = {
@@ -104,6 +130,7 @@ export class PhpExecutor<R> implements Executions {
       x,
       started,
       pid,
+      ending,
       look: (now) => {
         if (now < x.deadline) return;
         this.#deserted.delete(pid);
@@ -117,13 +144,15 @@ export class PhpExecutor<R> implements Executions {
   }
 
   /** @internal A process was ended at its request's deadline. */
-  killed(pid: number, { x, started }: Pick<Working, "x" | "started">): void {
+  killed(pid: number, { x, started, ending }: Pick<Working, "x" | "started" | "ending">): void {
+    if (this.options.killChild !== undefined) ending.end();
     const until = this.clock.now() + rememberFor;
     const item: Working = {
       place: -1,
       x,
       started,
       pid,
+      ending,
       look: (now) => {
         if (now >= until) this.#watch.delete(item);
       },
@@ -132,6 +161,16 @@ export class PhpExecutor<R> implements Executions {
   }
 
   close(): void {
+    const all = [...this.#watch];
     this.#watch.close();
+    this.#behind.clear();
+    for (const { ending } of all) ending.end();
+  }
+
+  /** What a process runs and is not done with. */
+  #working(pid: number): Working | undefined {
+    if (pid === 0) return undefined;
+    for (const one of this.#watch) if (one.pid === pid && !one.ending.over) return one;
+    return undefined;
   }
 }

@@ -56,6 +56,13 @@ export class FpmPool implements Engine {
         }
         return undefined;
       },
+      whenEnded: (pid, ended) => {
+        for (const { executor } of this.#all()) {
+          const takeBack = executor.whenEnded(pid, ended);
+          if (takeBack !== undefined) return takeBack;
+        }
+        return undefined;
+      },
       pids: () => this.#all().flatMap(({ executor }) => [...executor.pids()]),
     };
   }

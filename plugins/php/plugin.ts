@@ -34,6 +34,13 @@ const php: AnyPlugin = definePlugin({
         }
         return undefined;
       },
+      whenEnded(pid, ended) {
+        for (const { engine } of lanes) {
+          const takeBack = engine?.executions.whenEnded(pid, ended);
+          if (takeBack !== undefined) return takeBack;
+        }
+        return undefined;
+      },
       *pids() {
         for (const { engine } of lanes) if (engine !== undefined) yield* engine.executions.pids();
       },

@@ -1,5 +1,6 @@
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
+import { Ending } from "./ending.ts";
 import type { Disposable, ExecutionEnd, PhpExecutor } from "./executor.ts";
 import type { Progress } from "./fastcgi/handler.ts";
 import type { ExecutionLease, ExecutionWaiter } from "./execution_pool.ts";
@@ -25,6 +26,8 @@ export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
   readonly #body: Disposable | undefined;
   /** When it began, on the clock of the executor. */
   readonly started: number;
+  /** Of what its process does for it. */
+  ending: Ending = new Ending();
   #lease: ExecutionLease<R> | undefined;
   #repeated = false;
   #over = false;
@@ -84,13 +87,17 @@ export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
   onFail(error: CoreError, progress: Progress): boolean {
     if (this.#over) return false;
     const lease = this.#lease!;
-    this.#lease = undefined;
+    // It has not been asked to do anything.
+    if (progress === "unsent") this.ending.end();
     // A process may die while it is idle, unseen until we write to it: then nothing has run, or nothing that a repeated
     // GET could tell from its first time.
     const again = !this.#repeated &&
       (progress === "unsent" || (progress === "untouched" && repeatable.has(this.x.method)));
     if (again && !this.x.gone && error.status !== 431) {
       this.#repeated = true;
+      this.#lease = undefined;
+      this.ending.end();
+      this.ending = new Ending();
       // The permit stays ours, and with it our right to one process.
       lease.done();
       this.start();
@@ -125,13 +132,13 @@ export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
     const seconds = ((this.#executor.clock.now() - this.x.started) / 1000).toFixed(1);
     const text = lease === undefined ? "no PHP process came free" : `PHP process ${lease.pid} was ended`;
     const error = new CoreError("PHP_TIMEOUT", `The request took over ${seconds} s: ${text}`, { status: 504 });
-    this.#end("timeout");
+    this.#end("timeout", lease === undefined);
     if (lease === undefined) {
       this.#executor.options.pool.cancel(this);
       this.x.release();
     } else {
-      this.#executor.killed(lease.pid, this);
       lease.kill("timeout", () => this.x.release());
+      this.#executor.killed(lease.pid, this);
     }
     this.reply.fail(error);
   }
@@ -140,7 +147,7 @@ export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
   #left(): void {
     if (this.#over) return;
     const lease = this.#lease;
-    this.#end("left");
+    this.#end("left", lease === undefined);
     if (lease === undefined) {
       this.#executor.options.pool.cancel(this);
       this.x.release();
@@ -151,9 +158,10 @@ export class Run<R> implements Watched, ReplyHost, ExecutionWaiter<R> {
     this.reply.fail(new CoreError("CLIENT_LEFT", "The client left before PHP had answered", { status: 499 }));
   }
 
-  #end(end: ExecutionEnd): void {
+  /** @param ended whether its process is done with it */
+  #end(end: ExecutionEnd, ended: boolean = true): void {
     this.#over = true;
-    this.#executor.ended(this);
+    this.#executor.ended(this, ended);
     this.#body?.dispose();
     this.#executor.options.onEnd(end, this.#executor.clock.now() - this.started);
   }

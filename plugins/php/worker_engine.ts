@@ -81,6 +81,7 @@ export class WorkerEngine implements Engine {
         ? { scale: { max: settings.max_concurrency, line: () => this.#lookAtLine() } }
         : {}),
       onSize: (size) => options.gate()?.resize(size),
+      onFreed: (pid) => this.#executor.freed(pid),
       onRestart: (reason) => count.restarted(reason),
       onCrash: (report) => {
         const { pid, reason, exit, lastTarget: target } = report;

@@ -27,14 +27,14 @@ async function start(table: unknown) {
     use: (token: Token<unknown>) => services.get(token.id),
     find: (token: Token<unknown>) => services.get(token.id),
     provide: (token: Token<unknown>, service: unknown) => void services.set(token.id, service),
-  } as never) as {
+  } as never) as unknown as {
     readonly onAdmit?: {
       readonly order: string;
       readonly handler: (x: Exchange) => Awaitable<Permit | Response | void>;
     };
     readonly onAdmin: Hooks["onAdmin"];
     readonly onDrain: Hooks["onDrain"];
-    readonly onClose: Hooks["onClose"];
+    readonly onClose: { readonly handler: Hooks["onClose"] };
   };
   const admit = (x: TestExchange) => hooks.onAdmit!.handler(x);
   const admin = new Hono();
@@ -199,7 +199,7 @@ describe("a capped route", () => {
     expect((admit(exchange("/export/c")) as Response).status).toBe(503);
     first.release();
     expect(await bulkheads.get("export", { maxConcurrent: 1 }).call(() => "runs")).toBe("runs");
-    await hooks.onClose();
+    await hooks.onClose.handler();
     expect(await bulkheads.get("export", { maxConcurrent: 1 }).acquire().catch(({ code }) => code))
       .toBe("BULKHEAD_DRAINING");
   });

@@ -255,6 +255,87 @@ describe("what a process runs", () => {
   });
 });
 
+describe("when what a process runs has ended", () => {
+  /** Counts the ends told of the process at work. */
+  const watched = (bench: Bench) => {
+    const pid = bench.world.sockets.get(bench.socket)!;
+    const told = { ends: 0, pid };
+    expect(bench.executor.whenEnded(pid, () => void told.ends++)).toBeInstanceOf(Function);
+    return told;
+  };
+
+  test("is told once, before the process is there for the next; nothing is told of one that runs nothing", async () => {
+    const bench = await Bench.up();
+    const { x, response } = bench.run();
+    const told = watched(bench);
+    let free = -1;
+    bench.executor.whenEnded(told.pid, () => void (free = bench.free));
+    const never = bench.executor.whenEnded(told.pid, () => void (told.ends = 99))!;
+    never();
+    expect([told.ends, bench.executor.whenEnded(0, () => {}), bench.executor.whenEnded(1, () => {})])
+      .toEqual([0, undefined, undefined]);
+    bench.socket.answer("\r\nfine");
+    expect([told.ends, free, bench.free, x.held]).toEqual([1, 0, 1, true]);
+    await response;
+    expect(bench.executor.whenEnded(told.pid, () => {})).toBeUndefined();
+    await Promise.resolve(bench.run());
+    bench.socket.answer("\r\nfine");
+    expect(told.ends).toBe(1);
+  });
+
+  test("is told when the process dies, and when it is ended at its deadline", async () => {
+    for (const how of ["dies", "is killed"]) {
+      const bench = await Bench.up();
+      const { response } = bench.run({ method: "POST" }, 1000);
+      response.catch(() => {});
+      const told = watched(bench);
+      if (how === "dies") bench.socket.emit("end");
+      else bench.world.clock.advance(1024);
+      expect([how, told.ends]).toEqual([how, 1]);
+      // Also while it is still told what it ran.
+      expect(bench.executor.whenEnded(told.pid, () => {})).toBeUndefined();
+      bench.executor.greeted(told.pid);
+      bench.executor.close();
+      expect(told.ends).toBe(1);
+    }
+  });
+
+  test("of a process that runs on for nobody, is told when it is greeted again or ended", async () => {
+    for (const how of ["greeted", "killed", "closed"]) {
+      const bench = await Bench.up();
+      const { x, response } = bench.run({}, 500);
+      response.catch(() => {});
+      const told = watched(bench);
+      x.leave();
+      bench.world.clock.advance(25);
+      const late = { ends: 0 };
+      bench.executor.whenEnded(told.pid, () => void late.ends++);
+      expect([told.ends, late.ends]).toEqual([0, 0]);
+      if (how === "greeted") bench.executor.greeted(told.pid);
+      else if (how === "killed") bench.world.clock.advance(501);
+      else bench.executor.close();
+      expect([how, told.ends, late.ends]).toEqual([how, 1, 1]);
+    }
+  });
+
+  test("of a request that is sent again, is told of the first process, and then of the second", async () => {
+    const bench = await Bench.up();
+    const warm = bench.run();
+    bench.socket.answer("\r\nwarm");
+    await warm.response;
+    const { response } = bench.run();
+    const first = watched(bench);
+    bench.socket.emit("end");
+    expect(first.ends).toBe(1);
+    await bench.replace();
+    const second = watched(bench);
+    expect([first.ends, second.ends]).toEqual([1, 0]);
+    bench.socket.answer("\r\nsecond");
+    await response;
+    expect([first.ends, second.ends]).toEqual([1, 1]);
+  });
+});
+
 describe("a stream", () => {
   const begin = (bench: Bench, head: string, body: string) => {
     const id = bench.socket.lastId;

@@ -1,6 +1,5 @@
-import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
-import { connect } from "node:net";
-import { CoreError } from "../../../core/error.ts";
+import { chmodSync, rmSync } from "node:fs";
+import { clearSocket } from "../../../core/http/clear_socket.ts";
 import { portTaken } from "../../../core/http/port_taken.ts";
 import { listenBun } from "./bun.ts";
 import { listenNode } from "./node.ts";
@@ -55,18 +54,4 @@ export async function listen(
       bound.stop();
     },
   };
-}
-
-async function clearSocket(path: string): Promise<void> {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (!stat.isSocket()) {
-    throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: a file of that name exists`);
-  }
-  const live = await new Promise<boolean>((resolve) => {
-    const socket = connect(path, () => (socket.destroy(), resolve(true)));
-    socket.on("error", () => resolve(false));
-  });
-  if (live) throw new CoreError("ADDRESS_TAKEN", `Cannot listen on unix:${path}: another process serves it`);
-  unlinkSync(path);
 }

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { endianness } from "node:os";
-import process from "node:process";
+import { unixPeerPid } from "../../../core/libc.ts";
 
 /** What of the system is asked, so that tests can be others. */
 export interface PeerSystem {
@@ -117,7 +117,7 @@ function plain(address: string): string {
 }
 
 const system: PeerSystem = {
-  credentials: (fd) => (ask ??= asker())(fd),
+  credentials: unixPeerPid,
   read: (path) => readFileSync(path, "utf8"),
   *links(folder) {
     for (const name of readdirSync(folder)) {
@@ -129,59 +129,3 @@ const system: PeerSystem = {
     }
   },
 };
-
-/** Writes `value` and its length for a socket option; 0 when that went well. */
-type GetSockOpt = (fd: number, level: number, name: number, value: Uint8Array, length: Uint8Array) => number;
-type Ask = (fd: number) => number | undefined;
-
-let ask: Ask | undefined;
-
-/** Linux has other numbers on MIPS and SPARC, where there is neither Bun nor Deno. */
-const SOL_SOCKET = 1, SO_PEERCRED = 17;
-
-function asker(): Ask {
-  const call = process.platform === "linux" ? getSockOpt() : undefined;
-  if (call === undefined) return () => undefined;
-  return (fd) => {
-    // struct ucred: pid, uid, gid.
-    const credentials = new Int32Array(3), length = new Int32Array([credentials.byteLength]);
-    const failed = call(fd, SOL_SOCKET, SO_PEERCRED, new Uint8Array(credentials.buffer), new Uint8Array(length.buffer));
-    return failed === 0 && length[0] === credentials.byteLength ? credentials[0] : undefined;
-  };
-}
-
-/** glibc's name; musl takes itself for whatever is called `libc`. */
-const library = "libc.so.6";
-
-/** `getsockopt` of the C library, through the runtime's foreign function interface; undefined where that cannot be had. */
-function getSockOpt(): GetSockOpt | undefined {
-  try {
-    return "Bun" in globalThis ? fromBun() : fromDeno();
-  } catch {
-    return undefined;
-  }
-}
-
-function fromBun(): GetSockOpt | undefined {
-  const ffi = process.getBuiltinModule("bun:ffi" as "node:fs") as unknown as {
-    dlopen(
-      library: string,
-      symbols: Record<string, unknown>,
-    ): { readonly symbols: { readonly getsockopt: GetSockOpt } };
-  };
-  const getsockopt = { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" };
-  return ffi.dlopen(library, { getsockopt }).symbols.getsockopt;
-}
-
-function fromDeno(): GetSockOpt | undefined {
-  const { Deno } = globalThis as unknown as {
-    readonly Deno?: {
-      readonly permissions: { querySync(what: { name: string }): { readonly state: string } };
-      dlopen(library: string, symbols: unknown): { readonly symbols: { readonly getsockopt: GetSockOpt } };
-    };
-  };
-  // Without the permission it would ask whoever sits at the terminal.
-  if (Deno?.permissions.querySync({ name: "ffi" }).state !== "granted") return undefined;
-  const getsockopt = { parameters: ["i32", "i32", "i32", "buffer", "buffer"], result: "i32" };
-  return Deno.dlopen(library, { getsockopt }).symbols.getsockopt;
-}

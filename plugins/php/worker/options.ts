@@ -27,6 +27,8 @@ export interface WorkerPoolOptions extends MemberRules, BootRules {
    * ready, and shrinks before one is stopped.
    */
   readonly onSize?: (size: number) => void;
+  /** A process is done with what it ran, and with its work behind the response: it can run something else, or is gone. */
+  readonly onFreed?: (pid: number) => void;
   /** A worker has left for this reason. */
   readonly onRestart?: (reason: WorkerRestart) => void;
   /** A worker did not boot, died, or was ended because it hung or took too much memory. Once each, when it is gone. */

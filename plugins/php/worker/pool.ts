@@ -241,6 +241,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
   }
 
   #freed(member: Member): void {
+    this.#options.onFreed?.(member.pid);
     if (this.#closed !== undefined) member.stop(undefined);
     else if (member.last) member.stop(member.due ?? "asked");
     else {
@@ -266,6 +267,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
 
   #gone(member: Member, exit: WorkerExit | undefined): void {
     this.#staff.remove(member);
+    this.#options.onFreed?.(member.pid);
     if (member.crashed) this.#options.onCrash?.(member.report(exit));
     if (this.#closed === undefined && member.generation.boots.failures > 0) {
       const error = bootError(exit, member.error);

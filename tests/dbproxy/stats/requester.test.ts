@@ -16,7 +16,11 @@ async function recorder(running: Readonly<Record<number, RunningExecution>>) {
   if (table.issues !== undefined) throw new Error(JSON.stringify(table.issues));
   const ids: unknown[] = [];
   const asked: number[][] = [];
-  const executions: Executions = { byPid: (pid) => running[pid], pids: () => Object.keys(running).map(Number) };
+  const executions: Executions = {
+    byPid: (pid) => running[pid],
+    whenEnded: () => undefined,
+    pids: () => Object.keys(running).map(Number),
+  };
   const parts = {
     log: (_level: unknown, _message: string, fields?: Readonly<Record<string, unknown>>) => void ids.push(fields?.id),
     counts: dbMetrics(noMeter, () => [])("db"),
@@ -89,7 +93,11 @@ test("a client's deadline is its request's, where the system knows its process w
       return pid;
     },
   });
-  const executions: Executions = { byPid: (pid) => pid === 5 ? one : undefined, pids: () => [5] };
+  const executions: Executions = {
+    byPid: (pid) => pid === 5 ? one : undefined,
+    whenEnded: () => undefined,
+    pids: () => [5],
+  };
   expect([5, 6, undefined].map((pid) => deadlineOf(client(pid), executions))).toEqual([60_000, undefined, undefined]);
   expect(asked).toEqual([[], [], []]);
 });

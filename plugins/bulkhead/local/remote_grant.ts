@@ -1,0 +1,61 @@
+import type { Awaitable } from "../../../core/plugin.ts";
+import type { BulkheadGrant } from "../store.ts";
+import type { GrantFrame } from "./answers.ts";
+
+/** Permits that the server keeps for us. */
+export class RemoteGrant implements BulkheadGrant {
+  readonly granted = true;
+  readonly name: string;
+  readonly weight: number;
+  readonly waitedMs: number;
+  readonly position: number;
+  readonly fence: number;
+  readonly #giveBack: () => Promise<boolean>;
+  readonly #listeners: Set<() => void> = new Set();
+  #released: Promise<boolean> | undefined;
+  lost = false;
+
+  /** @param giveBack tells the server, and whether it was in time; called once, and not when the permits were lost before */
+  constructor(
+    name: string,
+    weight: number,
+    { fence, waitedMs, position }: GrantFrame,
+    giveBack: () => Promise<boolean>,
+  ) {
+    this.name = name;
+    this.weight = weight;
+    this.fence = fence;
+    this.waitedMs = waitedMs;
+    this.position = position;
+    this.#giveBack = giveBack;
+  }
+
+  onLost(listener: () => void): () => void {
+    if (this.lost) {
+      listener();
+      return () => {};
+    }
+    const own = () => listener();
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  /** The permits are on their way back when it returns, and back when it resolves. */
+  release(): Awaitable<boolean> {
+    if (this.lost) return false;
+    if (this.#released === undefined) {
+      this.#listeners.clear();
+      this.#released = this.#giveBack();
+    }
+    return this.#released;
+  }
+
+  /** The server says that they are somebody else's, or cannot be asked any more. */
+  lose(): void {
+    if (this.#released !== undefined || this.lost) return;
+    this.lost = true;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+}
