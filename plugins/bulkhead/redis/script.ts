@@ -282,6 +282,7 @@ function ops.adopt()
       extend(id, lease)
       status = 1
     elseif ARGV[i + 4] ~= epoch and (ARGV[i + 5] == '1' or fits(w)) then
+      unqueue(id)
       fence = math.max(fence, token)
       hold(id, w, lease, token)
       ${note("'what', 'adopt', 'id', id, 'w', w, 'fence', int(token), 'forced', ARGV[i + 5]")}

@@ -141,6 +141,7 @@ export class Model {
       if (held) held.ends = this.now + leaseMs;
       if (held) return true;
       if (epoch === this.epoch || (!force && this.used + weight > this.limit)) return false;
+      this.waiters = this.waiters.filter((one) => one.id !== id);
       this.fence = Math.max(this.fence, fence);
       this.#hold(id, weight, leaseMs, fence);
       return true;
