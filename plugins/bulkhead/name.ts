@@ -1,0 +1,63 @@
+import { badKey, badName } from "./errors.ts";
+
+/** Longest name of a bulkhead, and longest with a key, in characters. */
+const longestName = 128;
+const longestKeyed = 255;
+
+const plain = /^[A-Za-z0-9_.:-]+$/;
+const keyed = /^([A-Za-z0-9_.:-]+)\/[A-Za-z0-9_.~-]+$/;
+
+/**
+ * Checks the name of a bulkhead as its users give it: 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+ *
+ * @throws CoreError `BULKHEAD_NAME`
+ */
+export function checkBaseName(name: string): string {
+  if (name.length > longestName || !plain.test(name) || name.includes("\n")) throw badName(name);
+  return name;
+}
+
+/**
+ * Checks the name of a bulkhead as stores see it: that of {@linkcode checkBaseName}, or such a name, a slash and a key as
+ * {@linkcode keyedName} writes it; at most 255 characters. No store keeps anything of its own under a name that passes.
+ *
+ * @throws CoreError `BULKHEAD_NAME`
+ */
+export function checkName(name: string): string {
+  const base = keyed.exec(name)?.[1] ?? name;
+  if (name.length > longestKeyed || base.length > longestName || !plain.test(base) || name.includes("\n")) {
+    throw badName(name);
+  }
+  return name;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * The name of one key's share of a keyed bulkhead. Any string is a key: what names do not have is written as `~` and the
+ * hexadecimal of its bytes, so different keys have different names.
+ *
+ * @throws CoreError `BULKHEAD_KEY` for one that is empty or too long
+ *
+ * @example
+ * ```ts
+ * keyedName("reports", "tenant 7"); // "reports/tenant~207"
+ * ```
+ */
+export function keyedName(name: string, key: string): string {
+  let written = "";
+  for (const byte of encoder.encode(key)) {
+    const char = String.fromCharCode(byte);
+    written += /[A-Za-z0-9_.-]/.test(char) ? char : `~${byte.toString(16).padStart(2, "0")}`;
+    if (written.length > longestKeyed) break;
+  }
+  const full = `${name}/${written}`;
+  if (written === "" || full.length > longestKeyed) throw badKey(name, key);
+  return full;
+}
+
+/** The bulkhead that a name with a key is a part of: of few values, so fit for labels of metrics. */
+export function baseName(name: string): string {
+  const slash = name.indexOf("/");
+  return slash < 0 ? name : name.slice(0, slash);
+}
