@@ -1,4 +1,4 @@
-import type { HostClock } from "./clock.ts";
+import type { Clock } from "../clock.ts";
 import type { Dial, Wire } from "./dial.ts";
 
 /** A command found no connection, or lost it before its answer came: it may have been carried out or not. */
@@ -14,7 +14,7 @@ export interface LinkOptions<Script extends string> {
   readonly channel: string;
   /** The scripts' texts. */
   readonly scripts: Readonly<Record<Script, string>>;
-  readonly clock: HostClock;
+  readonly clock: Clock;
   /** Ms without an answer after which the connection is given up. */
   readonly commandTimeout: number;
   /** A number from 0 to below 1, to spread hosts that dial again. */
