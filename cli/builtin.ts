@@ -1,4 +1,5 @@
 import admission from "../plugins/admission/plugin.ts";
+import bulkhead from "../plugins/bulkhead/plugin.ts";
 import db from "../plugins/dbproxy/plugin.ts";
 import metrics from "../plugins/metrics/plugin.ts";
 import php from "../plugins/php/plugin.ts";
@@ -6,4 +7,4 @@ import staticFiles from "../plugins/static/plugin.ts";
 import type { AnyPlugin } from "../core/plugin.ts";
 
 /** The plugins in the box. A literal list, so that bundlers see every one of them. */
-export const builtin: readonly AnyPlugin[] = [metrics, admission, staticFiles, db, php];
+export const builtin: readonly AnyPlugin[] = [metrics, admission, bulkhead, staticFiles, db, php];

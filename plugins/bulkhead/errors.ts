@@ -62,6 +62,14 @@ export function badLimit(name: string, limit: number): CoreError {
   );
 }
 
+/** A length that no line can have. */
+export function badQueue(name: string, maxQueue: number): CoreError {
+  return new CoreError(
+    "BULKHEAD_LIMIT",
+    `Expected the longest line of bulkhead ${name} to be a whole number of at least 0, got ${maxQueue}`,
+  );
+}
+
 /** More permits than there are, or no number of permits at all. */
 export function badWeight(name: string, weight: number, limit: number): CoreError {
   return new CoreError(
@@ -70,9 +78,12 @@ export function badWeight(name: string, weight: number, limit: number): CoreErro
   );
 }
 
-/** A time that is none. */
+/** A time that no bulkhead can have. */
 export function badTime(name: string, what: string, ms: number): CoreError {
-  return new CoreError("BULKHEAD_TIME", `Expected ${what} of bulkhead ${name} to be 0 or more ms, got ${ms}`);
+  return new CoreError(
+    "BULKHEAD_TIME",
+    `Expected the ${what} of bulkhead ${name} to be in ms, of at most 24 days (a lease more than 0), got ${ms}`,
+  );
 }
 
 /** A bulkhead without a limit, in the configuration or in the code. */

@@ -33,6 +33,22 @@ export function checkName(name: string): string {
 
 const encoder = new TextEncoder();
 
+/** The key as a name has it, up to where it is too long for any. */
+function written(key: string): string {
+  if (/^[A-Za-z0-9_.-]*$/.test(key)) return key;
+  let text = "";
+  for (const byte of encoder.encode(key.slice(0, longestKeyed))) {
+    const char = String.fromCharCode(byte);
+    text += /[A-Za-z0-9_.-]/.test(char) ? char : `~${byte.toString(16).padStart(2, "0")}`;
+  }
+  return text;
+}
+
+/** Whether {@linkcode keyedName} has a name for `key`. */
+export function fitsKey(name: string, key: string): boolean {
+  return key !== "" && key.length <= longestKeyed && name.length + 1 + written(key).length <= longestKeyed;
+}
+
 /**
  * The name of one key's share of a keyed bulkhead. Any string is a key: what names do not have is written as `~` and the
  * hexadecimal of its bytes, so different keys have different names.
@@ -45,15 +61,8 @@ const encoder = new TextEncoder();
  * ```
  */
 export function keyedName(name: string, key: string): string {
-  let written = "";
-  for (const byte of encoder.encode(key)) {
-    const char = String.fromCharCode(byte);
-    written += /[A-Za-z0-9_.-]/.test(char) ? char : `~${byte.toString(16).padStart(2, "0")}`;
-    if (written.length > longestKeyed) break;
-  }
-  const full = `${name}/${written}`;
-  if (written === "" || full.length > longestKeyed) throw badKey(name, key);
-  return full;
+  if (!fitsKey(name, key)) throw badKey(name, key);
+  return `${name}/${written(key)}`;
 }
 
 /** The bulkhead that a name with a key is a part of: of few values, so fit for labels of metrics. */

@@ -4,7 +4,10 @@
  *
  * @module
  */
+import type { BulkheadDenialReason } from "../../core/contracts/bulkheads.ts";
 import type { Awaitable } from "../../core/plugin.ts";
+
+export type { BulkheadDenialReason } from "../../core/contracts/bulkheads.ts";
 
 /** What is asked of a store. */
 export interface BulkheadAsk {
@@ -28,22 +31,6 @@ export interface BulkheadAsk {
   /** Ends the wait. Looked at also after the grant: who has left gets no permit. */
   readonly signal?: AbortSignal;
 }
-
-/** Why there is no permit. */
-export type BulkheadDenialReason =
-  /** All are out, and there was to be no wait. */
-  | "full"
-  /** The line is full. */
-  | "queue_full"
-  /** No permit came free in time. */
-  | "timeout"
-  | "cancelled"
-  /** The owner holds what those wait for who hold what it asks for. */
-  | "deadlock"
-  /** The store takes nobody any more. */
-  | "draining"
-  /** The store cannot be reached, and its policy for that is `closed`. */
-  | "unavailable";
 
 /** The answer without a permit. */
 export interface BulkheadDenial {

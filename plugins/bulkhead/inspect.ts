@@ -1,0 +1,37 @@
+import type { Awaitable } from "../../core/plugin.ts";
+import type { BulkheadCounts, BulkheadStore } from "./store.ts";
+
+/** One who holds permits. Times in ms. */
+export interface HolderView {
+  readonly weight: number;
+  readonly fence: number;
+  readonly heldMs: number;
+  /** Who was named as the owner when they were asked for. */
+  readonly owner: object | undefined;
+}
+
+/** One who waits. */
+export interface WaiterView {
+  readonly weight: number;
+  readonly waitedMs: number;
+  readonly owner: object | undefined;
+}
+
+/** A bulkhead as it is now. */
+export interface BulkheadView extends BulkheadCounts {
+  readonly name: string;
+  readonly held: readonly HolderView[];
+  /** In order of arrival. */
+  readonly line: readonly WaiterView[];
+}
+
+/** A store that can tell who holds and who waits. */
+export interface InspectableStore extends BulkheadStore {
+  /** Every bulkhead that is used, or was lately. */
+  look(): Awaitable<Iterable<BulkheadView>>;
+}
+
+/** Whether a store can tell who holds and who waits. */
+export function inspectable(store: BulkheadStore): store is InspectableStore {
+  return typeof (store as Partial<InspectableStore>).look === "function";
+}

@@ -1,0 +1,84 @@
+/**
+ * Bulkheads: named caps on simultaneous calls, for plugins, for scripts, and for routes of the configuration.
+ *
+ * @module
+ */
+import { Bulkheads } from "../../core/contracts/bulkheads.ts";
+import { Gates } from "../../core/contracts/gates.ts";
+import { Health } from "../../core/contracts/health.ts";
+import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { adminRoutes } from "./admin_routes.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { bulkheadTable, termsOf } from "./config.ts";
+import { Figures } from "./figures.ts";
+import { Limits } from "./limits.ts";
+import { bulkheadGauges, BulkheadMeter, metered } from "./metrics.ts";
+import { BulkheadRegistry } from "./registry.ts";
+import { CappedRoute } from "./routes.ts";
+import { makers } from "./stores.ts";
+
+/** The bulkhead plugin on a given clock, which must be that of the gates and of `Exchange.deadline`. */
+export function bulkhead(clock: Clock = systemClock): AnyPlugin {
+  return definePlugin({
+    name: "bulkhead",
+    api: 1,
+    config: bulkheadTable,
+    needs: [Gates],
+    wants: [Meter, Health],
+    provides: [Bulkheads],
+    setup(ctx) {
+      const { config } = ctx;
+      const limits = new Limits(
+        Object.entries(config.limits).map(([name, own]) => [name, termsOf(name, own)] as const),
+      );
+      const meter = ctx.find(Meter) ?? noMeter;
+      const events = new BulkheadMeter(meter, limits);
+      const made = makers[config.store]!({
+        gates: ctx.use(Gates),
+        limits,
+        events,
+        log: ctx.log,
+        clock,
+        baseDir: ctx.baseDir,
+      });
+      const { store: inner } = made;
+      if (made.check !== undefined) ctx.find(Health)?.register(ctx.name, () => made.check!());
+      const figures = new Figures(inner, limits, () => clock.now());
+      bulkheadGauges(meter, () => figures.read());
+      const store = metered(inner, events);
+      ctx.provide(Bulkheads, new BulkheadRegistry(store, limits));
+      const routes = config.routes.map((route) =>
+        new CappedRoute(
+          store,
+          route,
+          { ...limits.of(route.name), ...given(termsOf(route.name, route)) },
+          () => clock.now(),
+        )
+      );
+
+      return {
+        onListen: () => made.listen?.(),
+        onAdmin: (app) => adminRoutes(app, inner, limits),
+        ...(routes.length === 0 ? undefined : {
+          onAdmit: {
+            // Before the gate: whoever waits here must not hold a worker meanwhile.
+            order: "pre",
+            handler: (x) => routes.find((route) => route.matches(x))?.admit(x),
+          },
+        }),
+        onDrain() {
+          for (const route of routes) route.drain();
+        },
+        onClose: () => inner.close(),
+      };
+    },
+  }) as AnyPlugin;
+}
+
+/** `terms` without those that nobody gave. */
+function given<T extends object>(terms: T): Partial<T> {
+  return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+export default bulkhead() as AnyPlugin;

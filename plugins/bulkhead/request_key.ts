@@ -1,0 +1,27 @@
+import type { Exchange } from "../../core/exchange.ts";
+import { hostName } from "../../core/http/host.ts";
+
+/** What requests without the header or the cookie share. */
+const none = "(none)";
+
+/** The function that finds the key of a request, for `client`, `host`, `route`, `header:NAME` or `cookie:NAME`; none for `none`. */
+export function requestKey(
+  key: string,
+): ((x: Pick<Exchange, "client" | "host" | "path" | "headers">) => string) | undefined {
+  const [kind, name = ""] = key.split(":", 2);
+  if (kind === "client") return ({ client }) => client.address || none;
+  if (kind === "host") return ({ host }) => hostName(host).toLowerCase() || none;
+  if (kind === "route") return ({ path }) => path;
+  if (kind === "header") return ({ headers }) => headers.get(name) || none;
+  if (kind === "cookie") return ({ headers }) => cookie(headers.get("cookie") ?? "", name) || none;
+  return undefined;
+}
+
+/** The value of the first cookie of this name (RFC 6265, 5.4), as it stands. */
+function cookie(header: string, name: string): string | undefined {
+  for (const pair of header.split(";")) {
+    const at = pair.indexOf("=");
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return undefined;
+}

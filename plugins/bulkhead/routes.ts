@@ -1,0 +1,121 @@
+import type { Exchange } from "../../core/exchange.ts";
+import { thenable } from "../../core/hooks.ts";
+import { hostName } from "../../core/http/host.ts";
+import { pathPattern } from "../../core/http/path_pattern.ts";
+import type { Awaitable, Permit } from "../../core/plugin.ts";
+import type { RouteTable } from "./config.ts";
+import { noLimit } from "./errors.ts";
+import { type Terms, usualLease } from "./limits.ts";
+import { fitsKey, keyedName } from "./name.ts";
+import { refusal } from "./refusal.ts";
+import { requestKey } from "./request_key.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadStore } from "./store.ts";
+
+/** A wait (ms) after which listeners have looked for clients that left anyway. */
+const shortMs = 50;
+
+/** What keys share that are too long for a name. */
+const tooLong = "(long)";
+
+/** Makes the test for the requests of a route. `*` in a host stands for anything, dots included. */
+function matcher({ path, host, method }: RouteTable): (x: Exchange) => boolean {
+  const paths = path?.map(pathPattern);
+  const hosts = host?.map((name) => pathPattern(name.toLowerCase()));
+  const methods = method?.map((name) => name.toUpperCase());
+  return (x) => {
+    if (methods !== undefined && !methods.includes(x.method)) return false;
+    if (paths !== undefined && !paths.some((pattern) => pattern.test(x.path))) return false;
+    if (hosts === undefined) return true;
+    const name = `/${hostName(x.host).toLowerCase()}`;
+    return hosts.some((pattern) => pattern.test(name));
+  };
+}
+
+/** A route with a cap: requests that match wait for its permit ahead of every other gate, while they hold nothing. */
+export class CappedRoute {
+  readonly matches: (x: Exchange) => boolean;
+  readonly #store: BulkheadStore;
+  readonly #name: string;
+  readonly #limit: number;
+  readonly #terms: Terms;
+  readonly #key: ((x: Exchange) => string) | undefined;
+  readonly #waiting = new Set<AbortController>();
+  readonly #now: () => number;
+  #draining = false;
+
+  /**
+   * `now`: the clock of `Exchange.deadline`.
+   *
+   * @throws CoreError `BULKHEAD_UNKNOWN` when `terms` have no limit
+   */
+  constructor(store: BulkheadStore, route: RouteTable, terms: Terms, now: () => number) {
+    if (terms.maxConcurrent === undefined) throw noLimit(route.name);
+    this.matches = matcher(route);
+    this.#store = store;
+    this.#name = route.name;
+    this.#limit = terms.maxConcurrent;
+    this.#terms = terms;
+    this.#key = requestKey(route.key);
+    this.#now = now;
+  }
+
+  /** Refuses who waits and who comes. */
+  drain(): void {
+    this.#draining = true;
+    for (const aborter of this.#waiting) aborter.abort();
+  }
+
+  admit(x: Exchange): Awaitable<Permit | Response> {
+    if (this.#draining) return this.#refuse(x, { granted: false, reason: "draining", waitedMs: 0, retryAfterMs: 0 });
+    const aborter = new AbortController();
+    const answer = this.#store.acquire(this.#ask(x, aborter.signal));
+    if (!thenable(answer)) return this.#answer(x, answer as BulkheadAnswer);
+    this.#waiting.add(aborter);
+    const stay = x.onGone(() => aborter.abort());
+    return Promise.resolve(answer).then((settled) => this.#answer(x, settled)).finally(() => {
+      stay();
+      this.#waiting.delete(aborter);
+    });
+  }
+
+  #ask(x: Exchange, signal: AbortSignal): BulkheadAsk {
+    const { lease = usualLease, maxWait = 0, maxQueue } = this.#terms;
+    const key = this.#key?.(x);
+    return {
+      name: key === undefined ? this.#name : keyedName(this.#name, fitsKey(this.#name, key) ? key : tooLong),
+      limit: this.#limit,
+      weight: 1,
+      leaseMs: lease,
+      maxWaitMs: Math.min(maxWait, Math.max(x.deadline - this.#now(), 0)),
+      ...(maxQueue === undefined ? undefined : { maxQueue }),
+      owner: x,
+      signal,
+    };
+  }
+
+  #answer(x: Exchange, answer: BulkheadAnswer): Permit | Response {
+    const { waitedMs } = answer;
+    if (waitedMs > 0) x.extra.push(["server-timing", `bulkhead;dur=${waitedMs.toFixed(1)}`]);
+    if (!answer.granted) return this.#refuse(x, answer);
+    const permit: Permit = {
+      release() {
+        const released = answer.release();
+        // What the store cannot be told now the lease ends.
+        if (thenable(released)) Promise.resolve(released).catch(() => {});
+      },
+    };
+    // Who has left is heard of a little late: a last look keeps his request from running.
+    if (waitedMs > shortMs && x.gone) {
+      permit.release();
+      return this.#refuse(x, { granted: false, reason: "cancelled", waitedMs, retryAfterMs: 0 });
+    }
+    return permit;
+  }
+
+  #refuse(x: Exchange, denial: BulkheadAnswer & { readonly granted: false }): Response {
+    x.handler = "bulkhead";
+    const reason = denial.reason === "cancelled" && this.#draining ? "draining" : denial.reason;
+    const late = reason === "timeout" && this.#now() >= x.deadline;
+    return refusal(late ? "late" : reason, denial.retryAfterMs, this.#key !== undefined);
+  }
+}
