@@ -225,7 +225,8 @@ export class Lane implements GrantKeeper {
       this.#due(reply.nextMs);
     } else {
       this.waiters.delete(one.id);
-      if (reply.status === "weight") one.fail(badWeight(this.name, one.ask.weight, reply.value));
+      // Who was in line before has been turned away since.
+      if (reply.status === "weight" && !one.moved) one.fail(badWeight(this.name, one.ask.weight, reply.value));
       else if (reply.status === "queue_full") one.deny("queue_full", this.now(), retryAfter);
       else one.deny("full", this.now(), retryAfter);
     }
@@ -308,6 +309,10 @@ export class Lane implements GrantKeeper {
   rung(id: string, fence: number): void {
     const one = this.waiters.get(id);
     if (one === undefined) return;
+    if (fence < 0) {
+      this.waiters.delete(one.id);
+      return one.deny("full", this.now());
+    }
     const { leaseMs } = one.ask;
     // It may have been written long ago, to a process that was stopped: then Redis is asked first.
     if (this.now() > guardOf(one.knownAt, leaseMs) - leaseMs / 4) return this.#beatOf([id]);

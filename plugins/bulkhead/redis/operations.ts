@@ -153,6 +153,7 @@ export function dueReply(reply: unknown): { readonly nextMs: number; readonly ep
 export interface Doorbell {
   readonly name: string;
   readonly id: string;
+  /** -1: it was turned away, as the limit has shrunk below what it wants. */
   readonly fence: number;
 }
 

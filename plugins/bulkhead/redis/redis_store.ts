@@ -1,6 +1,7 @@
 import type { Log } from "../../../core/plugin.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
+import type { Limits } from "../limits.ts";
 import { checkName } from "../name.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadEvents, BulkheadStore } from "../store.ts";
 import type { Dial } from "./dial.ts";
@@ -17,8 +18,8 @@ export interface RedisStoreOptions {
   readonly dial: Dial;
   /** How all its keys and channels begin; `fairlead:bulkhead:` when absent. */
   readonly prefix?: string | undefined;
-  /** The host's own limit of a bulkhead: callers may ask for less, never for more. */
-  readonly limitOf?: ((name: string) => number | undefined) | undefined;
+  /** The host's own limits: callers may ask for less, never for more. */
+  readonly limits?: Limits | undefined;
   readonly events?: BulkheadEvents | undefined;
   /** What is done while Redis cannot be reached; `closed` when absent. */
   readonly outage?: OutagePolicy | undefined;
@@ -213,7 +214,7 @@ export class RedisStore implements BulkheadStore {
   }
 
   #capOf(name: string): number | undefined {
-    return this.#resized.get(name) ?? this.#options.limitOf?.(name);
+    return this.#resized.get(name) ?? this.#options.limits?.of(name)?.maxConcurrent;
   }
 
   #up(): void {

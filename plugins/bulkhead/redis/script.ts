@@ -120,15 +120,28 @@ local function reap()
   if d[2] then soon(tonumber(d[2])) end
 end
 
+local function ring(id, token)
+  call('PUBLISH', '${prefix}host:' .. match(id, '^[^.]+'), name .. ' ' .. id .. ' ' .. int(token))
+end
+local shrunk = false
+local function setLimit(n)
+  shrunk = n < limit
+  limit = n
+end
 -- Permits go to the oldest waiter or to nobody. The grant is recorded first; the message only rings the bell.
 local function grant()
   for _ = 1, ${batch} do
-    if used >= limit and not fits(1) then return end
+    if used >= limit and not shrunk and not fits(1) then return end
     local id = call('ZRANGE', Q, 0, 0)[1]
     if not id then return end
     local w, lease = record(id)
     if tonumber(call('ZSCORE', D, id) or 0) <= now then
       unqueue(id)
+    elseif w > limit then
+      -- The limit has shrunk since it came: it would wait for ever, and all behind it.
+      unqueue(id)
+      ${note("'what', 'too heavy', 'id', id, 'w', 0")}
+      ring(id, -1)
     elseif fits(w) then
       ${log === undefined ? "" : "local ticket = call('ZSCORE', Q, id)"}
       call('ZREM', Q, id)
@@ -136,7 +149,7 @@ local function grant()
       local token = nextFence()
       hold(id, w, lease, token)
       ${note("'what', 'grant', 'id', id, 'w', w, 'fence', int(token), 'ticket', ticket")}
-      call('PUBLISH', '${prefix}host:' .. match(id, '^[^.]+'), name .. ' ' .. id .. ' ' .. int(token))
+      ring(id, token)
     else
       return
     end
@@ -167,7 +180,7 @@ local ops = {}
 
 function ops.acquire()
   local id, w, lease, wait, most = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-  if ARGV[9] == '1' or limit == 0 then limit = tonumber(ARGV[8]) end
+  if ARGV[9] == '1' or limit == 0 then setLimit(tonumber(ARGV[8])) end
   reap()
   grant()
   local members = join(tonumber(ARGV[13]))
@@ -295,7 +308,7 @@ function ops.adopt()
 end
 
 function ops.limit()
-  limit = tonumber(ARGV[3])
+  setLimit(tonumber(ARGV[3]))
   ${note("'what', 'limit', 'id', '', 'w', 0")}
   reap()
   grant()

@@ -62,10 +62,16 @@ export class Model {
     this.waiters = this.waiters.filter((one) => one.ends > this.now);
   }
 
-  grant(): void {
+  grant(shrunk = false): void {
     for (;;) {
       const head = this.waiters[0];
-      if (head === undefined || this.used + head.weight > this.limit) return;
+      if (head === undefined || (this.used >= this.limit && !shrunk)) return;
+      if (head.weight > this.limit) {
+        this.waiters.shift();
+        this.messages.push(`${this.#name} ${head.id} -1`);
+        continue;
+      }
+      if (this.used + head.weight > this.limit) return;
       this.waiters.shift();
       this.#hold(head.id, head.weight, head.lease, this.#nextFence());
       this.messages.push(`${this.#name} ${head.id} ${this.fence}`);
@@ -76,8 +82,9 @@ export class Model {
     ask: { id: string; weight: number; lease: number; wait: number; most: number; limit: number; declare: boolean },
     silence: number,
   ): string {
+    const before = this.limit;
     if (ask.declare || this.limit === 0) this.limit = ask.limit;
-    this.grant();
+    this.grant(this.limit < before);
     const known = this.holders.find((one) => one.id === ask.id);
     if (known) {
       known.ends = this.now + ask.lease;
@@ -127,8 +134,9 @@ export class Model {
   }
 
   setLimit(limit: number): void {
+    const before = this.limit;
     this.limit = limit;
-    this.grant();
+    this.grant(limit < before);
   }
 
   adopt(
