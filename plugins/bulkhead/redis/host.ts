@@ -21,8 +21,10 @@ export interface Host {
   readonly random: () => number;
   /** Whether Redis has been away for longer than the grace, so that the policy counts. */
   readonly outage: boolean;
-  /** Hosts that use these bulkheads, as far as is known; at least 1. */
+  /** Hosts that used the bulkhead that was counted last; at least 1. */
   readonly members: number;
+  /** Hosts that there are at least. */
+  readonly hosts: number;
   /** That so many hosts were counted. */
   counted(members: number): void;
   /** A lane has nobody left. */

@@ -47,6 +47,8 @@ export class Lane implements GrantKeeper {
   /** The limit that Redis was told last. */
   #declared = 0;
   #joinedAt = -Infinity;
+  /** Hosts that use this bulkhead, when last counted; 0 when never. */
+  #members = 0;
   #epoch: string | undefined;
   #usedAt: number;
   #topFence = 0;
@@ -176,6 +178,12 @@ export class Lane implements GrantKeeper {
     await Promise.all(left);
   }
 
+  #counted(members: number): void {
+    if (members === 0) return;
+    this.#members = members;
+    this.#host.counted(members);
+  }
+
   #send(args: readonly string[]): Promise<unknown> {
     return this.#host.link.run("main", this.#keys, args);
   }
@@ -213,7 +221,7 @@ export class Lane implements GrantKeeper {
   }
 
   #asked(one: Waiting, sent: number, reply: AcquireReply): void {
-    if (reply.members > 0) this.#host.counted(reply.members);
+    this.#counted(reply.members);
     if (reply.status === "granted") this.#grant(one, reply.value, sent, reply.epoch);
     this.#heard(reply.epoch);
     if (one.state !== "asked") return;
@@ -269,7 +277,7 @@ export class Lane implements GrantKeeper {
 
   /** Permits that this host may give out by itself. */
   #share(one: Waiting): number {
-    return this.#host.policy === "open" ? Infinity : Math.floor(one.limit / this.#host.members);
+    return this.#host.policy === "open" ? Infinity : Math.floor(one.limit / Math.max(this.#members || this.#host.members, this.#host.hosts));
   }
 
   /** Lets in, in order, whom the policy lets in while Redis is away. */
@@ -431,7 +439,7 @@ export class Lane implements GrantKeeper {
   }
 
   #beaten(ids: readonly string[], sent: number, reply: BeatReply): void {
-    if (reply.members > 0) this.#host.counted(reply.members);
+    this.#counted(reply.members);
     ids.forEach((id, index) => {
       const state = reply.state(index);
       const grant = this.held.get(id);

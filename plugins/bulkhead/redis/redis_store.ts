@@ -69,7 +69,7 @@ export class RedisStore implements BulkheadStore {
   #started = false;
   #closed = false;
   #outage = false;
-  #members: number;
+  #members = 1;
   #ids = 0;
   #engage: (() => void) | undefined;
 
@@ -77,7 +77,6 @@ export class RedisStore implements BulkheadStore {
     this.#options = options;
     this.#prefix = checkPrefix(options.prefix ?? defaultPrefix);
     this.#clock = options.clock ?? systemClock;
-    this.#members = Math.max(options.hosts ?? 1, 1);
     const random = options.random ?? Math.random;
     const id = hostId();
     const script = { ...options.script, prefix: this.#prefix };
@@ -106,6 +105,11 @@ export class RedisStore implements BulkheadStore {
   /** Whether Redis is reached now. */
   get connected(): boolean {
     return this.#link.up;
+  }
+
+  /** Hosts that used the bulkhead that was counted last, this one included. */
+  get members(): number {
+    return this.#members;
   }
 
   /** Connects. Resolves when the first attempt has ended, well or not: it goes on trying. The first `acquire` does it too. */
@@ -190,7 +194,8 @@ export class RedisStore implements BulkheadStore {
       get members() {
         return members();
       },
-      counted: (count) => void (this.#members = Math.max(count, options.hosts ?? 1)),
+      counted: (count) => void (this.#members = Math.max(count, 1)),
+      hosts: options.hosts ?? 1,
       emptied: () => this.#emptied(),
       nextId: () => `${id}.${(this.#ids++).toString(36)}`,
     };

@@ -253,7 +253,8 @@ function ops.beat()
   local silence = tonumber(ARGV[3])
   reap()
   grant()
-  local members = join(tonumber(ARGV[4]))
+  join(tonumber(ARGV[4]))
+  local members = call('ZCARD', A)
   local answer = { 0, epoch, members }
   for i = 5, ${injectClock ? "#ARGV - 1" : "#ARGV"} do
     local id, status, value = ARGV[i], 0, 0
