@@ -39,6 +39,7 @@ export interface DialOptions {
 /** Dials with `@redis/client`, which is loaded with the first call. It never dials again by itself. */
 export function dialRedis(options: DialOptions): Dial {
   return async (channel, onMessage, onEnd) => {
+    // It costs tens of ms, which who has no Redis need not pay.
     const { createClient } = await import("@redis/client");
     const client = createClient(clientOptions(options));
     let ended = false;
@@ -58,12 +59,19 @@ export function dialRedis(options: DialOptions): Dial {
       // It throws when it has been closed already.
       if (client.isOpen) client.destroy();
     };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timeout = options.connectTimeout ?? 2000;
+    // A server that was stopped is connected to by its system, and never answers.
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`No answer from Redis for ${timeout} ms`)), timeout);
+    });
     try {
-      await client.connect();
-      await client.subscribe(channel, onMessage);
+      await Promise.race([client.connect().then(() => client.subscribe(channel, onMessage)), late]);
     } catch (error) {
       destroy();
       throw error;
+    } finally {
+      clearTimeout(timer);
     }
     return { send: (args) => client.sendCommand(args as string[]), destroy };
   };

@@ -67,13 +67,15 @@ export class RedisServer {
     if (child.exitCode !== null) throw new Error(`${this.kind} ended at once`);
   }
 
-  signal(name: "SIGSTOP" | "SIGCONT"): void {
-    this.#child?.kill(name);
+  /** Not by the child's own `kill`: on Deno that sends one signal only, whichever it was. */
+  signal(name: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
+    const { pid, exitCode, signalCode } = this.#child ?? {};
+    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(pid, name);
   }
 
   /** Kills it, data and all, and waits for its end. */
   async kill(): Promise<void> {
-    this.#child?.kill("SIGKILL");
+    this.signal("SIGKILL");
     await this.#exited;
   }
 
