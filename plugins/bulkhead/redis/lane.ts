@@ -150,7 +150,9 @@ export class Lane implements GrantKeeper {
   up(): void {
     for (const [id, until] of this.#debts) {
       this.#debts.delete(id);
-      if (until > this.now()) this.#send(leaveArgs(this.#host.id, id, false)).catch(() => this.#owe(id, until - this.now()));
+      if (until > this.now()) {
+        this.#send(leaveArgs(this.#host.id, id, false)).catch(() => this.#owe(id, until - this.now()));
+      }
     }
     this.#joinedAt = -Infinity;
     this.#adopt([...this.held.values()]);
@@ -277,7 +279,9 @@ export class Lane implements GrantKeeper {
 
   /** Permits that this host may give out by itself. */
   #share(one: Waiting): number {
-    return this.#host.policy === "open" ? Infinity : Math.floor(one.limit / Math.max(this.#members || this.#host.members, this.#host.hosts));
+    return this.#host.policy === "open"
+      ? Infinity
+      : Math.floor(one.limit / Math.max(this.#members || this.#host.members, this.#host.hosts));
   }
 
   /** Lets in, in order, whom the policy lets in while Redis is away. */
@@ -519,5 +523,4 @@ export class Lane implements GrantKeeper {
       }, () => {});
     }
   }
-
 }

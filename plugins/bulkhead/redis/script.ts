@@ -33,7 +33,9 @@ const injectedClock = `local wall = tonumber(ARGV[#ARGV])`;
 export function mainScript(options: ScriptOptions = {}): string {
   const { prefix = defaultPrefix, injectClock = false, log, batch = 64 } = options;
   const note = (fields: string) =>
-    log === undefined ? "" : `call('XADD', '${log}', '*', 'at', int(wall), 'name', name, ${fields}, 'used', used, 'limit', limit)`;
+    log === undefined
+      ? ""
+      : `call('XADD', '${log}', '*', 'at', int(wall), 'name', name, ${fields}, 'used', used, 'limit', limit)`;
   return `local call, format, match = redis.call, string.format, string.match
 local M, H, Q, D, W, A = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local op, host = ARGV[1], ARGV[2]

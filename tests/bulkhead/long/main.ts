@@ -121,7 +121,9 @@ async function judgeServer(kind: ServerKind): Promise<number> {
   for (const { child } of hosts) process.kill(child.pid!, "SIGTERM");
   await waitFor(() => hosts.every(({ child }) => child.exitCode !== null), { what: "hosts to end", timeout: 30_000 });
   for (const { output } of hosts) {
-    for (const [name, value] of Object.entries<number>(JSON.parse(output()))) figures[name] = (figures[name] ?? 0) + value;
+    for (const [name, value] of Object.entries<number>(JSON.parse(output()))) {
+      figures[name] = (figures[name] ?? 0) + value;
+    }
   }
   // What killed hosts held or waited for has ended, and goes when somebody comes.
   await pause(leaseMs);
@@ -136,7 +138,9 @@ async function judgeServer(kind: ServerKind): Promise<number> {
   for (const [name] of bulkheads) {
     const m = `${prefix}{${name}}:m`;
     const left = await Promise.all(["h", "q", "d", "w"].map((key) => client.exists(`${prefix}{${name}}:${key}`)));
-    if (left.some((count) => count > 0)) judge.faults.push(`${name}: left ${left}, ${JSON.stringify(await client.hGetAll(m))}`);
+    if (left.some((count) => count > 0)) {
+      judge.faults.push(`${name}: left ${left}, ${JSON.stringify(await client.hGetAll(m))}`);
+    }
   }
   const { most, above, holds } = mostHeld(readFileSync(file, "utf8").split("\n"), new Map(bulkheads), windows);
   await client.close();
@@ -148,7 +152,9 @@ async function judgeServer(kind: ServerKind): Promise<number> {
   if ((figures["overtaken"] ?? 0) > 0) faults.push(`${figures["overtaken"]} were overtaken`);
   console.log(`${kind}, seed ${seed}: ${judge.entries} operations in ${seconds.toFixed(0)} s`);
   const { grants, queued, lost, adopted } = judge;
-  console.log(JSON.stringify({ grants, queued, lost, adopted, holds, most: Object.fromEntries(most), hosts: figures }, null, 1));
+  console.log(
+    JSON.stringify({ grants, queued, lost, adopted, holds, most: Object.fromEntries(most), hosts: figures }, null, 1),
+  );
   for (const fault of faults) console.log(`FAULT ${fault}`);
   return faults.length;
 }

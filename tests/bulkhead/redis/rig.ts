@@ -17,15 +17,26 @@ import {
   leaveArgs,
   leaveReply,
   limitArgs,
-  tickArgs,
   releaseArgs,
+  tickArgs,
 } from "../../../plugins/bulkhead/redis/operations.ts";
 import { countsScript, mainScript } from "../../../plugins/bulkhead/redis/script.ts";
 import { Model } from "./model.ts";
 
 /** One step; numbers choose among what there is. */
 export interface Step {
-  readonly op: "acquire" | "leave" | "release" | "beat" | "tick" | "limit" | "pass" | "adopt" | "flush" | "back" | "again";
+  readonly op:
+    | "acquire"
+    | "leave"
+    | "release"
+    | "beat"
+    | "tick"
+    | "limit"
+    | "pass"
+    | "adopt"
+    | "flush"
+    | "back"
+    | "again";
   readonly pick: number;
   readonly weight: number;
   readonly lease: number;
@@ -168,7 +179,8 @@ export class Rig {
       this.#client.hGetAll(w),
       this.#client.sendCommand(["EVALSHA", this.#counts, String(this.#keys.length), ...this.#keys, at]),
     ]);
-    const sorted = <T>(list: readonly T[], key: (one: T) => string) => [...list].sort((a, b) => key(a) < key(b) ? -1 : 1);
+    const sorted = <T>(list: readonly T[], key: (one: T) => string) =>
+      [...list].sort((a, b) => key(a) < key(b) ? -1 : 1);
     expect(sorted(holders, (one) => one.value).map((one) => [one.value, one.score]))
       .toEqual(sorted(model.holders, (one) => one.id).map((one) => [one.id, one.ends]));
     expect(waiters.map((one) => [one.value, one.score])).toEqual(model.waiters.map((one) => [one.id, one.ticket]));
@@ -182,7 +194,12 @@ export class Rig {
     for (const one of model.holders) expect(records[one.id]).toBe(`${one.weight} ${one.lease} ${one.fence} 0`);
     expect(this.#heard).toEqual(model.messages);
     for (const text of this.#heard.slice(-8)) this.#topFence = Math.max(this.#topFence, Number(text.split(" ")[2]));
-    expect((counts as unknown as number[]).slice(0, 4)).toEqual([model.limit, model.used, model.holders.length, model.waiters.length]);
+    expect((counts as unknown as number[]).slice(0, 4)).toEqual([
+      model.limit,
+      model.used,
+      model.holders.length,
+      model.waiters.length,
+    ]);
     // Nothing is to stay for ever.
     for (const key of [m, h, q, d, w]) expect(await this.#client.pTTL(key)).not.toBe(-1);
   }

@@ -10,7 +10,9 @@ allowSlowTests(60_000);
 const steps = fc.array(
   fc.record({
     op: fc.constantFrom<Step["op"]>(
-      ..."acquire acquire acquire acquire leave release release beat tick pass pass limit again".split(" ") as Step["op"][],
+      ..."acquire acquire acquire acquire leave release release beat tick pass pass limit again".split(
+        " ",
+      ) as Step["op"][],
       ..."adopt flush back".split(" ") as Step["op"][],
     ),
     pick: fc.nat(11),
@@ -39,7 +41,10 @@ for (const kind of ["redis", "valkey"] satisfies ServerKind[]) {
           await using rig = await Rig.make(url);
           for (const step of list) await rig.step(step);
         }),
-        { numRuns: Number(process.env["FAIRLEAD_RUNS"] ?? 60), ...(process.env["FAIRLEAD_SEED"] === undefined ? {} : { seed: Number(process.env["FAIRLEAD_SEED"]) }) },
+        {
+          numRuns: Number(process.env["FAIRLEAD_RUNS"] ?? 60),
+          ...(process.env["FAIRLEAD_SEED"] === undefined ? {} : { seed: Number(process.env["FAIRLEAD_SEED"]) }),
+        },
       );
     });
   });

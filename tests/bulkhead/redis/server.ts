@@ -26,7 +26,9 @@ export function serverAbsent(kind: ServerKind): string | undefined {
       return "no redis-server in PATH";
     }
   }
-  if (!existsSync(join(valkeyRoot, "usr/bin/valkey-server"))) return "no Valkey: TEST_VALKEY names a Debian tree with one";
+  if (!existsSync(join(valkeyRoot, "usr/bin/valkey-server"))) {
+    return "no Valkey: TEST_VALKEY names a Debian tree with one";
+  }
   return process.getuid?.() === 0 ? undefined : "Valkey runs in a chroot, which needs root";
 }
 

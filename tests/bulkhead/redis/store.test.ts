@@ -92,7 +92,9 @@ describe("hosts that share a Redis", () => {
     await held.release();
     const next = granted(await within(200, "the next grant", mine as Promise<BulkheadAnswer>));
     await next.release();
-    for (const answer of await Promise.all(dead)) expect(answer).toMatchObject({ granted: false, reason: "unavailable" });
+    for (const answer of await Promise.all(dead)) {
+      expect(answer).toMatchObject({ granted: false, reason: "unavailable" });
+    }
   });
 
   test("keep permits for far longer than a lease while they live, and are not told of a loss", async () => {
@@ -101,7 +103,10 @@ describe("hosts that share a Redis", () => {
     const held = granted(await store.acquire(ask({ leaseMs: 150 })));
     let lost = 0;
     held.onLost(() => lost++);
-    expect(await other.acquire(ask({ maxWaitMs: 800, leaseMs: 150 }))).toMatchObject({ granted: false, reason: "timeout" });
+    expect(await other.acquire(ask({ maxWaitMs: 800, leaseMs: 150 }))).toMatchObject({
+      granted: false,
+      reason: "timeout",
+    });
     expect([held.lost, lost]).toEqual([false, 0]);
     expect(await held.release()).toBe(true);
   });
@@ -204,7 +209,11 @@ describe("hosts that share a Redis", () => {
   test("give up a connection on which nothing comes back", async () => {
     const own = await RedisServer.start();
     try {
-      const store = new RedisStore({ dial: dialRedis({ url: own.url, connectTimeout: 200 }), commandTimeout: 200, grace: 100 });
+      const store = new RedisStore({
+        dial: dialRedis({ url: own.url, connectTimeout: 200 }),
+        commandTimeout: 200,
+        grace: 100,
+      });
       await store.start();
       own.signal("SIGSTOP");
       expect(await within(2000, "the answer", store.acquire(ask({ maxWaitMs: 400 }))))
@@ -250,7 +259,9 @@ describe("hosts that share a Redis", () => {
 
       // Back again: what was let in counts, and who waits does so in Redis.
       await own.start();
-      await waitFor(async () => degraded.connected && (await degraded.counts("b"))?.active === 3, { what: "three to hold" });
+      await waitFor(async () => degraded.connected && (await degraded.counts("b"))?.active === 3, {
+        what: "three to hold",
+      });
       const fromRedis = granted(await third);
       expect(fromRedis.fence).toBeGreaterThan(heir.fence);
       for (const grant of [mine, heir, fromRedis, ...free]) expect(await grant.release()).toBe(true);
