@@ -1,5 +1,5 @@
 /**
- * Clients that take a permit, hold it and come again, at two hosts of one process. Run by itself it prints the figures of ten runs:
+ * Clients that take a permit, hold it and come again, at two hosts of one process. Run by itself it prints the figures of five runs:
  *
  *     bun tests/bulkhead/redis/closed_loop.ts [CLIENTS LIMIT HOLD_MS]
  *
@@ -47,7 +47,7 @@ export function percentile(list: readonly number[], p: number): number {
 
 if (import.meta.main) {
   const [clients = 20, limit = 5, holdMs = 10] = process.argv.slice(2).map(Number);
-  for (let run = 0; run < 10; run++) {
+  for (let run = 0; run < 5; run++) {
     // The first come all at once, to code that has not run before.
     const turns = (await closedLoop(clients, limit, holdMs, 90)).slice(clients * 15, -clients * 2);
     const waits = turns.map(({ asked, from }) => from - asked);

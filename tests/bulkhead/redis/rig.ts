@@ -44,7 +44,8 @@ export interface Step {
   readonly flag: boolean;
 }
 
-type Client = RedisClientType<{}, {}, {}, 3, {}>;
+type None = Record<never, never>;
+type Client = RedisClientType<None, None, None, 3, None>;
 
 /** A client for a test's own questions. */
 export async function connectTo(url: string): Promise<Client> {
