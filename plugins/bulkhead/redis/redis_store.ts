@@ -1,0 +1,271 @@
+import type { Log } from "../../../core/plugin.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { badLimit, badWeight } from "../errors.ts";
+import type { Limits } from "../limits.ts";
+import { checkName } from "../name.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadEvents, BulkheadStore } from "../store.ts";
+import type { Dial } from "./dial.ts";
+import type { Host, OutagePolicy } from "./host.ts";
+import { channelOf, checkPrefix, defaultPrefix, keysOf } from "./keys.ts";
+import { Lane } from "./lane.ts";
+import { LinkDown, RedisLink } from "./link.ts";
+import { doorbell } from "./operations.ts";
+import { countsScript, mainScript, type ScriptOptions } from "./script.ts";
+
+/** What a Redis store is made of. Times are in ms. */
+export interface RedisStoreOptions {
+  /** How Redis is reached: `dialRedis({ url })`. */
+  readonly dial: Dial;
+  /** How all its keys and channels begin; `fairlead:bulkhead:` when absent. */
+  readonly prefix?: string | undefined;
+  /** The host's own limits: callers may ask for less, never for more. */
+  readonly limits?: Limits | undefined;
+  readonly events?: BulkheadEvents | undefined;
+  /** What is done while Redis cannot be reached; `closed` when absent. */
+  readonly outage?: OutagePolicy | undefined;
+  /** How long Redis may be away before that is done; who waits goes on waiting until then. 500 when absent. */
+  readonly grace?: number | undefined;
+  /** Hosts that there are at least: a host's share of a limit is `limit / hosts` under `degraded`. 1 when absent. */
+  readonly hosts?: number | undefined;
+  /** Longest time between two looks at who waits: what a lost message costs. 1000 when absent. */
+  readonly tick?: number | undefined;
+  /** Without any answer for so long, the connection is made anew; 2000 when absent. */
+  readonly commandTimeout?: number | undefined;
+  readonly log?: Log | undefined;
+  /** Told what a listener threw; the store goes on. Thrown from a microtask when absent. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: (() => number) | undefined;
+  /** For tests. */
+  readonly script?: ScriptOptions | undefined;
+}
+
+/**
+ * Permits in Redis 7 or Valkey, for all hosts that share it: first come first served, pushed to who waits, with leases that this
+ * host renews for as long as it lives.
+ *
+ * An efficiency lock: no more than the limit run at once as long as Redis keeps what it has acknowledged. A failover to a replica
+ * that lags, or a process stopped for longer than its lease, can let in more for one lease at most; what must not bear that compares
+ * fences.
+ *
+ * @example
+ * ```ts
+ * const store = new RedisStore({ dial: dialRedis({ url: "redis://127.0.0.1:6379" }) });
+ * await store.start();
+ * const answer = await store.acquire({ name: "reports", limit: 5, weight: 1, leaseMs: 5000, maxWaitMs: 200 });
+ * ```
+ */
+export class RedisStore implements BulkheadStore {
+  readonly kind = "redis";
+  readonly #options: RedisStoreOptions;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  readonly #link: RedisLink<"main" | "counts">;
+  readonly #host: Host;
+  readonly #lanes = new Map<string, Lane>();
+  /** What `resize` has said, which counts as configured. */
+  readonly #resized = new Map<string, number>();
+  #starting: Promise<void> | undefined;
+  #started = false;
+  #closed = false;
+  #outage = false;
+  #members = 1;
+  #ids = 0;
+  #engage: (() => void) | undefined;
+
+  constructor(options: RedisStoreOptions) {
+    this.#options = options;
+    this.#prefix = checkPrefix(options.prefix ?? defaultPrefix);
+    this.#clock = options.clock ?? systemClock;
+    const random = options.random ?? Math.random;
+    const id = hostId();
+    const script = { ...options.script, prefix: this.#prefix };
+    this.#link = new RedisLink({
+      dial: options.dial,
+      channel: channelOf(this.#prefix, id),
+      scripts: { main: mainScript(script), counts: countsScript(script) },
+      clock: this.#clock,
+      commandTimeout: options.commandTimeout ?? 2000,
+      random,
+      onUp: () => this.#up(),
+      onDown: (cause) => this.#down(cause),
+      onMessage: (text) => {
+        const bell = doorbell(text);
+        this.#lanes.get(bell.name)?.rung(bell.id, bell.fence);
+      },
+    });
+    this.#host = this.#makeHost(id, random);
+  }
+
+  /** Commands sent to Redis so far. */
+  get commands(): number {
+    return this.#link.commands;
+  }
+
+  /** Whether Redis is reached now. */
+  get connected(): boolean {
+    return this.#link.up;
+  }
+
+  /** Hosts that used the bulkhead that was counted last, this one included. */
+  get members(): number {
+    return this.#members;
+  }
+
+  /** Connects. Resolves when the first attempt has ended, well or not: it goes on trying. The first `acquire` does it too. */
+  start(): Promise<void> {
+    this.#starting ??= (async () => {
+      this.#down(undefined);
+      await this.#link.start();
+      this.#started = true;
+    })();
+    return this.#starting;
+  }
+
+  async acquire(ask: BulkheadAsk): Promise<BulkheadAnswer> {
+    const limit = this.#limitFor(ask);
+    if (!this.#started) await this.start();
+    if (ask.signal?.aborted) {
+      return { granted: false, reason: "cancelled", waitedMs: 0, retryAfterMs: 0, cause: ask.signal.reason };
+    }
+    if (this.#closed) return { granted: false, reason: "draining", waitedMs: 0, retryAfterMs: 0 };
+    return await this.#lane(ask.name).acquire(ask, limit);
+  }
+
+  async counts(name: string): Promise<BulkheadCounts | undefined> {
+    checkName(name);
+    if (!this.#started) await this.start();
+    const cap = this.#capOf(name);
+    const none = cap === undefined ? undefined : { limit: cap, active: 0, holders: 0, queued: 0, oldestWaitMs: 0 };
+    try {
+      const reply = await this.#link.run("counts", keysOf(this.#prefix, name), []);
+      const [limit, active, holders, queued, oldestWaitMs] = reply as number[];
+      if (limit === undefined) return none;
+      return { limit, active: active!, holders: holders!, queued: queued!, oldestWaitMs: oldestWaitMs! };
+    } catch (error) {
+      if (!(error instanceof LinkDown)) throw error;
+      // What this host knows by itself.
+      const lane = this.#lanes.get(name);
+      if (lane === undefined) return none;
+      const [first] = lane.waiters.values();
+      const oldestWaitMs = first === undefined ? 0 : this.#clock.now() - first.since;
+      const { size: holders } = lane.held;
+      return { limit: cap ?? lane.limit, active: lane.heldWeight, holders, queued: lane.waiters.size, oldestWaitMs };
+    }
+  }
+
+  async resize(name: string, limit: number): Promise<void> {
+    checkName(name);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw badLimit(name, limit);
+    if (!this.#started) await this.start();
+    this.#resized.set(name, limit);
+    try {
+      await this.#lane(name).resize(limit);
+    } catch (error) {
+      // It is told with the next ask.
+      if (!(error instanceof LinkDown)) throw error;
+    }
+  }
+
+  /** Refuses who waits and who comes. The connection lasts until the last permit has been given back or lost. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#starting;
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.drain()));
+    this.#emptied();
+  }
+
+  #makeHost(id: string, random: () => number): Host {
+    const options = this.#options;
+    const outage = () => this.#outage;
+    const members = () => this.#members;
+    return {
+      id,
+      link: this.#link,
+      clock: this.#clock,
+      policy: options.outage ?? "closed",
+      events: options.events ?? {},
+      tick: options.tick ?? 1000,
+      onError: options.onError ?? throwLater,
+      random,
+      get outage() {
+        return outage();
+      },
+      get members() {
+        return members();
+      },
+      counted: (count) => void (this.#members = Math.max(count, 1)),
+      hosts: options.hosts ?? 1,
+      emptied: () => this.#emptied(),
+      nextId: () => `${id}.${(this.#ids++).toString(36)}`,
+    };
+  }
+
+  #lane(name: string): Lane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = new Lane(name, keysOf(this.#prefix, name), this.#host);
+      this.#lanes.set(name, lane);
+    }
+    return lane;
+  }
+
+  #limitFor({ name, limit, weight }: BulkheadAsk): number {
+    if (!this.#lanes.has(name)) checkName(name);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw badLimit(name, limit);
+    const counts = Math.min(limit, this.#capOf(name) ?? Infinity);
+    if (!Number.isInteger(weight) || weight < 1 || weight > counts) throw badWeight(name, weight, counts);
+    return counts;
+  }
+
+  #capOf(name: string): number | undefined {
+    return this.#resized.get(name) ?? this.#options.limits?.of(name)?.maxConcurrent;
+  }
+
+  #up(): void {
+    this.#engage?.();
+    this.#engage = undefined;
+    this.#options.log?.("info", "Connected to Redis for bulkheads");
+    this.#outage = false;
+    for (const lane of this.#lanes.values()) lane.up();
+  }
+
+  #down(cause: unknown): void {
+    if (cause !== undefined && !this.#closed) {
+      const policy = this.#host.policy;
+      this.#options.log?.("warn", "Lost the connection to Redis for bulkheads", { cause: String(cause), policy });
+    }
+    for (const lane of this.#lanes.values()) lane.down();
+    if (this.#closed) return;
+    this.#engage ??= this.#clock.setTimer(this.#options.grace ?? 500, () => {
+      this.#outage = true;
+      for (const lane of this.#lanes.values()) lane.outage();
+    });
+  }
+
+  /** Forgets lanes that nobody uses, and hangs up when it is closed and nobody is left. */
+  #emptied(): void {
+    for (const [name, lane] of this.#lanes) {
+      if (this.#closed ? lane.idle : lane.forgotten) {
+        lane.off();
+        this.#lanes.delete(name);
+        // The oldest come first, roughly: there is no need to look at all of them.
+      } else if (!this.#closed) break;
+    }
+    if (!this.#closed || this.#lanes.size > 0) return;
+    this.#engage?.();
+    this.#link.close();
+  }
+}
+
+/** What no other host has: 80 bits. */
+function hostId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(10));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
