@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { duration } from "../../core/config/units.ts";
+import { type RedisTable, redisTable } from "./redis/table.ts";
 import { checkTerms, type Terms } from "./limits.ts";
 import { makers } from "./stores.ts";
 
@@ -29,6 +30,7 @@ export interface BulkheadTable {
   readonly store: string;
   readonly socket?: string | undefined;
   readonly socket_group?: string | undefined;
+  readonly redis: RedisTable;
   readonly limits: Readonly<Record<string, LimitTable>>;
   readonly routes: readonly RouteTable[];
 }
@@ -71,17 +73,19 @@ const route = z.strictObject({
 /** The schema of the `[bulkhead]` table. */
 export const bulkheadTable: z.ZodType<BulkheadTable> = z.strictObject({
   store: z.enum(Object.keys(makers) as [string, ...string[]]).default("memory").describe(
-    "Who keeps the permits: memory is this process, local the same for scripts and others on this machine, too.",
+    "Who keeps the permits: memory is this process, local the same for scripts and others on this machine, too; redis is for the " +
+      "scripts and servers of several hosts.",
   ),
   socket: z.string().min(1).refine((path) => new TextEncoder().encode(path).length <= 103, {
     error: "expected a path of at most 103 bytes",
   }).optional().describe(
     "Where others on this machine reach the bulkheads; scripts find it in FAIRLEAD_BULKHEAD_SOCKET. In a private folder when " +
-      "absent and store is local.",
+      "absent and store is not memory.",
   ),
   socket_group: z.string().min(1).optional().describe(
     "Who may use the socket besides the server's user; www-data when absent and the server is root.",
   ),
+  redis: z.preprocess((own) => own ?? {}, redisTable).describe('Where Redis or Valkey is, for store = "redis".'),
   limits: z.record(name, limit).default({}).describe("Bulkheads that the host knows, by name."),
   routes: z.array(route).default([]).describe("Requests that are capped; the first entry that matches counts."),
 });

@@ -44,6 +44,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
         log: ctx.log,
         clock,
         baseDir: ctx.baseDir,
+        redis: config.redis,
       });
       const { store: inner } = made;
       if (made.check !== undefined) ctx.find(Health)?.register(ctx.name, () => made.check!());
@@ -51,7 +52,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       bulkheadGauges(meter, () => figures.read());
       const store = metered(inner, events);
       ctx.provide(Bulkheads, new BulkheadRegistry(store, limits));
-      const door = config.store !== "local" && config.socket === undefined ? undefined : new Door({
+      const door = config.store === "memory" && config.socket === undefined ? undefined : new Door({
         store,
         path: config.socket,
         group: config.socket_group,

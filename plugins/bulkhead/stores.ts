@@ -2,6 +2,7 @@ import type { Gates } from "../../core/contracts/gates.ts";
 import type { Awaitable, Log } from "../../core/plugin.ts";
 import type { Clock } from "./clock.ts";
 import type { Limits } from "./limits.ts";
+import { redisMaker, type RedisTable } from "./redis/table.ts";
 import { MemoryStore } from "./memory_store.ts";
 import type { BulkheadEvents, BulkheadStore } from "./store.ts";
 
@@ -14,6 +15,8 @@ export interface StoreParts {
   readonly clock: Clock;
   /** Where relative paths start. */
   readonly baseDir: string;
+  /** `[bulkhead.redis]`. */
+  readonly redis: RedisTable;
 }
 
 /** A store, and what it does with the server's life. */
@@ -33,6 +36,7 @@ export const makers: Readonly<Record<string, StoreMaker>> = {
   memory: inMemory("memory"),
   // The same, with the socket that the plugin opens before it.
   local: inMemory("local"),
+  redis: (parts) => redisMaker(parts.redis)(parts),
 };
 
 function inMemory(kind: string): StoreMaker {

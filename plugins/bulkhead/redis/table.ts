@@ -33,11 +33,11 @@ export const redisTable: z.ZodType<RedisTable> = z.strictObject({
   outage: z.enum(["closed", "open", "degraded"]).default("closed").describe(
     "While Redis is away: deny everybody, let everybody in, or let in this host's share of the limit.",
   ),
-  grace: duration().default(500).describe("How long Redis may be away before that."),
+  grace: duration("500ms").describe("How long Redis may be away before that."),
   hosts: z.int().min(1).default(1).describe("Hosts that there are at least, for the shares of `degraded`."),
-  tick: duration().default(1000).describe("Longest time between two looks at who waits: what a lost message costs."),
-  connect_timeout: duration().default(2000).describe("Longest time to connect."),
-  command_timeout: duration().default(2000).describe("Without any answer for so long, it connects again."),
+  tick: duration("1s").describe("Longest time between two looks at who waits: what a lost message costs."),
+  connect_timeout: duration("2s").describe("Longest time to connect."),
+  command_timeout: duration("2s").describe("Without any answer for so long, it connects again."),
 });
 
 /** Makes the store of a `[bulkhead.redis]` table. */
