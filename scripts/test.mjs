@@ -126,17 +126,23 @@ if (runs("e2e")) {
   const files = (folder) =>
     readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
   const everywhere = [...files("tests/e2e"), "./tests/e2e/php/workers.test.ts"];
-  await bunTests("end to end on Bun, Deno and the binary", under(everywhere), { FAIRLEAD_TEST_HOSTS: hosts });
+  // The binary is Bun within: its chaos is that of Bun, and takes a minute.
+  const chaos = paths.length === 0 ? ["./tests/e2e/chaos.test.ts"] : [];
+  const rest = under(everywhere).filter((name) => !chaos.includes(name));
+  await bunTests("end to end on Bun, Deno and the binary", rest, { FAIRLEAD_TEST_HOSTS: hosts });
+  const lively = hosts.split(",").filter((host) => host !== "binary" || hosts === "binary").join(",");
+  if (chaos.length > 0) await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
   if (paths.length === 0) {
     const once = files("tests/e2e/php").filter((name) => !everywhere.includes(name));
     await bunTests("workers, compared with php-fpm", once, { FAIRLEAD_TEST_HOSTS: "bun" });
   }
   if (paths.length === 0) {
-    // Each case runs directly and through the proxy; one host is enough for most of them. `npm run test:db` runs them all.
+    // Through the proxy, where one host is enough for most of them; `npm run test:db` runs them all, and directly too.
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
     const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
-    await bunTests("databases, directly and through Bun", short, { FAIRLEAD_TEST_HOSTS: "bun" });
-    await bunTests("databases through Deno and the binary", few, { FAIRLEAD_TEST_HOSTS: "deno,binary" });
+    await bunTests("databases through Bun", short, { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_DIRECT: "0" });
+    const others = { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" };
+    await bunTests("databases through Deno and the binary", few, others);
   }
 }
 

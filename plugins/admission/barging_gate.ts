@@ -3,6 +3,9 @@ import { Line } from "./line.ts";
 import type { LineOptions } from "./gate_options.ts";
 import { ENTERED } from "./queue_node.ts";
 
+/** How long (ms) a woken head takes until it runs: time for newcomers to come between, as under a scheduler with other work. */
+const wakeMs = 1;
+
 /**
  * The discipline to compare {@linkcode FairGate} with, not to serve with: permits that come back lie free until the woken
  * head of the line gets to run, a newcomer may take them first, and a head that lost the race goes to the back. Mean wait
@@ -40,7 +43,7 @@ export class BargingGate extends FairGate {
     const head = this.line.head;
     if (head === undefined || !this.fits(head) || this.#racing) return;
     this.#racing = true;
-    this.clock.setTimer(0, () => this.#race());
+    this.clock.setTimer(wakeMs, () => this.#race());
   }
 
   #race(): void {
