@@ -61,6 +61,7 @@ function fairlead(name: string, about: string, kind: "fpm" | WorkerKind, isolati
           env: {
             APP_ENV: site.name === "symfony" ? "prod" : "production",
             APP_DEBUG: "0",
+            FRANKENPHP_LOOP_MAX: "0",
             APP_BASE_PATH: site.root,
             APP_PUBLIC_PATH: site.publicDir,
             LARAVEL_OCTANE: "1",

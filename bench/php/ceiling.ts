@@ -40,6 +40,7 @@ export async function ceiling({ site, page, processes, seconds, ini }: CeilingOp
         PHPRC: ini,
         APP_ENV: site.name === "symfony" ? "prod" : "production",
         APP_DEBUG: "0",
+        FRANKENPHP_LOOP_MAX: "0",
       };
       const child = spawn("php", args, { env, stdio: ["ignore", "ignore", "pipe"] });
       let words = "";

@@ -129,7 +129,12 @@ interface Parts extends LauncherOptions {
 function generation(parts: Parts): Generation {
   const { settings, php, protocol, user, folder, door, log } = parts;
   const cwd = real(parts.root);
-  const env = protocol === "frankenphp" ? { ...parts.env, FAIRLEAD_ROOT: cwd } : parts.env;
+  const env = protocol !== "frankenphp" ? parts.env : {
+    // Symfony's runner ends by itself behind 500 requests, and then a worker is missing until another has booted: ours is there before.
+    ...(settings.max_requests > 0 ? { FRANKENPHP_LOOP_MAX: "0" } : {}),
+    ...parts.env,
+    FAIRLEAD_ROOT: cwd,
+  };
   const script = real(parts.script);
   // On the command line, which everybody can read, stand only settings that must override all files.
   const ini = Object.fromEntries(Object.entries(settings.ini).filter(([name]) => fixedSettings.has(name)));
