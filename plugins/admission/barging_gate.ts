@@ -3,9 +3,6 @@ import { Line } from "./line.ts";
 import type { LineOptions } from "./gate_options.ts";
 import { ENTERED } from "./queue_node.ts";
 
-/** How long (ms) a woken head takes until it runs: time for newcomers to come between, as under a scheduler with other work. */
-const wakeMs = 1;
-
 /**
  * The discipline to compare {@linkcode FairGate} with, not to serve with: permits that come back lie free until the woken
  * head of the line gets to run, a newcomer may take them first, and a head that lost the race goes to the back. Mean wait
@@ -16,9 +13,12 @@ export class BargingGate extends FairGate {
   #racing = false;
   /** Woken heads whose permit a newcomer took. */
   #lost = 0;
+  readonly #wakeMs: number;
 
-  constructor(options: LineOptions) {
+  /** `wakeMs`: how long a woken head takes until it runs, and newcomers may come between; longer where a scheduler has other work. */
+  constructor(options: LineOptions, wakeMs = 0) {
     super(options, new Line(), false);
+    this.#wakeMs = wakeMs;
   }
 
   override tryEnter(weight = 1): boolean {
@@ -43,7 +43,7 @@ export class BargingGate extends FairGate {
     const head = this.line.head;
     if (head === undefined || !this.fits(head) || this.#racing) return;
     this.#racing = true;
-    this.clock.setTimer(wakeMs, () => this.#race());
+    this.clock.setTimer(this.#wakeMs, () => this.#race());
   }
 
   #race(): void {
