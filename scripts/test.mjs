@@ -115,8 +115,16 @@ if (runs("bun")) {
   await bunTests("unit tests on Bun", [...left, ...under([...units, "tests/bench"].map((path) => `./${path}`))]);
 }
 if (runs("deno")) {
-  // What runs inside PHP is tested on one runtime; `npm run test:php` does on both.
-  const inside = ["tests/php/frankenphp/", "tests/php/native/worker.", "tests/php/native/psr.", ...long];
+  // What runs inside PHP, and what a server is asked about itself, is tested on one runtime; with paths, or by `npm run test:php`, on both.
+  const inside = [
+    "tests/php/frankenphp/",
+    "tests/php/native/worker.",
+    "tests/php/native/psr.",
+    "tests/php/bulkhead/",
+    "tests/php/forms/php_differential.",
+    "tests/dbproxy/sql/truth.",
+    ...long,
+  ];
   await denoTests("unit tests on Deno", paths.length === 0 ? forDeno(units, inside) : paths);
 }
 if (runs("e2e")) {
