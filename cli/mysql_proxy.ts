@@ -1,6 +1,6 @@
 import type { Log } from "../core/plugin.ts";
 import { FairGate } from "../plugins/admission/fair_gate.ts";
-import { systemClock } from "../plugins/dbproxy/clock.ts";
+import { systemClock } from "../core/clock.ts";
 import { dbSettings, dbTable } from "../plugins/dbproxy/config.ts";
 import { MysqlProxy } from "../plugins/dbproxy/proxy.ts";
 import type { DigestTable } from "../plugins/dbproxy/stats/digests.ts";

@@ -1,6 +1,6 @@
 import type { Criticality, Gate, Refusal } from "../../core/contracts/gates.ts";
 import type { Awaitable } from "../../core/plugin.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { GateOptions } from "./gate_options.ts";
 
 /** A request that was not let in. */

@@ -1,7 +1,7 @@
 import type { Peers } from "../../core/contracts/peers.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Awaitable, Hooks } from "../../core/plugin.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { refusal } from "./refusal.ts";
 import { type Now, requestDeadline } from "./request_deadline.ts";
 

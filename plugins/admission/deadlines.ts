@@ -1,5 +1,5 @@
-import { Alarm } from "./alarm.ts";
-import type { Clock } from "./clock.ts";
+import { Alarm } from "../../core/alarm.ts";
+import type { Clock } from "../../core/clock.ts";
 import { DeadlineHeap, endsBefore } from "./deadline_heap.ts";
 import type { WaitingLine } from "./line.ts";
 import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";

@@ -1,6 +1,6 @@
 import type { Gate, Refusal } from "../../core/contracts/gates.ts";
 import type { AdmissionOptions, AdmissionRules } from "./admission_options.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { createGate } from "./create_gate.ts";
 import { refusal } from "./refusal.ts";
 import { serverTiming } from "./server_timing.ts";

@@ -2,7 +2,7 @@ import { CoreError } from "../../core/error.ts";
 import type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { acquire, type AcquireOptions, GatePermit } from "./acquire.ts";
 import { throwLater, whole } from "./checks.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { type Counts, type Tally, tally } from "./counts.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DrainRate, secondsToDrain } from "./drain_rate.ts";

@@ -2,7 +2,7 @@ import type { GateTerms } from "../../core/contracts/gates.ts";
 import type { Counter } from "../../core/contracts/meter.ts";
 import { BargingGate } from "./barging_gate.ts";
 import { classes } from "./classes.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import { createGate } from "./create_gate.ts";
 import { FairGate } from "./fair_gate.ts";
 import type { GateOptions, LineOptions } from "./gate_options.ts";

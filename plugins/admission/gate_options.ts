@@ -1,5 +1,5 @@
 import type { Criticality } from "../../core/contracts/gates.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 
 /** Settings that every gate has: those of a {@linkcode FairGate} with one line in order of arrival. */
 export interface LineOptions {

@@ -1,5 +1,5 @@
 import type { Exchange, Outcome } from "../../core/exchange.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { NamedGates } from "./gates.ts";
 import { cookieOf } from "./key_source.ts";
 import { type Lane, type LaneParts, PlainLane } from "./lane.ts";

@@ -9,7 +9,7 @@ export { acquire, type AcquireOptions, type GatePermit } from "./acquire.ts";
 export type { AdmissionOptions, AdmissionRules, Refused } from "./admission_options.ts";
 export { admit, type FetchHandler } from "./admit.ts";
 export { ClassedGate } from "./classed_gate.ts";
-export type { Clock } from "./clock.ts";
+export type { Clock } from "../../core/clock.ts";
 export { createGate } from "./create_gate.ts";
 export { fairAdmission } from "./fair_admission.ts";
 export { FairGate } from "./fair_gate.ts";

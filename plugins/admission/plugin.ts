@@ -8,7 +8,7 @@ import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { Peers } from "../../core/contracts/peers.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import type { FairGate } from "./fair_gate.ts";
 import { NamedGates } from "./gates.ts";
 import { GateMaker } from "./gate_maker.ts";

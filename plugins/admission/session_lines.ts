@@ -1,5 +1,5 @@
 import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { FairGate } from "./fair_gate.ts";
 
 export interface SessionLinesOptions {

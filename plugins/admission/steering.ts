@@ -1,6 +1,6 @@
 import type { Exchange, Outcome } from "../../core/exchange.ts";
 import { AdaptiveLimit, type Stamp } from "./adaptive_limit.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { SizedGate } from "./sized_gate.ts";
 
 /** One execution under way, as far as it is measured. */

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { MemoryGrant } from "./memory_parts.ts";
 
 /** When the lease of `grant` ends, if its owner is not heard of before. */

@@ -1,6 +1,6 @@
 import type { Gates, Refusal } from "../../core/contracts/gates.ts";
 import type { Awaitable } from "../../core/plugin.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { closesCircle } from "./deadlock.ts";
 import type { BulkheadView, InspectableStore } from "./inspect.ts";
 import { Leases } from "./leases.ts";

@@ -11,7 +11,7 @@ import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { bulkheadTable, termsOf } from "./config.ts";
 import { Figures } from "./figures.ts";
 import { Limits } from "./limits.ts";

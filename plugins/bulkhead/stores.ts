@@ -1,6 +1,6 @@
 import type { Gates } from "../../core/contracts/gates.ts";
 import type { Awaitable, Log } from "../../core/plugin.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Limits } from "./limits.ts";
 import { redisMaker, type RedisTable } from "./redis/table.ts";
 import { MemoryStore } from "./memory_store.ts";

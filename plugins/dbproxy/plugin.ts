@@ -5,7 +5,7 @@ import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "../../core/clock.ts";
 import { dbSettings, dbTable } from "./config.ts";
 import { type BoundDatabase, injection } from "./inject.ts";
 import { MysqlProxy } from "./proxy.ts";

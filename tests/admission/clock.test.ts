@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { systemClock } from "../../plugins/admission/clock.ts";
+import { systemClock } from "../../core/clock.ts";
 
 const after = (ms: number) => new Promise<void>((resolve) => void systemClock.setTimer(ms, resolve));
 

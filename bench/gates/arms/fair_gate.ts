@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../../plugins/admission/clock.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
 import { FairGate } from "../../../plugins/admission/fair_gate.ts";
 import type { Arm } from "./arm.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { BulkheadEvents } from "../store.ts";
 import type { RedisLink } from "./link.ts";
 

@@ -1,6 +1,6 @@
 import { badWeight } from "../errors.ts";
 import type { BulkheadAnswer, BulkheadAsk } from "../store.ts";
-import { Alarm } from "./alarm.ts";
+import { Alarm } from "../../../core/alarm.ts";
 import { type GrantKeeper, guardOf, RedisGrant } from "./grant.ts";
 import type { Host } from "./host.ts";
 import { LinkDown } from "./link.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { Dial, Wire } from "./dial.ts";
 
 /** A command found no connection, or lost it before its answer came: it may have been carried out or not. */
@@ -22,6 +22,8 @@ export interface LinkOptions<Script extends string> {
   /** Connected, the first time or again. What is sent within this call goes before everything else. */
   readonly onUp: () => void;
   readonly onDown: (cause: unknown) => void;
+  /** An attempt to connect has failed; there will be others. */
+  readonly onRefused: (cause: unknown) => void;
   readonly onMessage: (text: string) => void;
 }
 
@@ -97,6 +99,7 @@ export class RedisLink<Script extends string> {
     } catch (error) {
       wire?.destroy();
       this.#cause = error;
+      if (!this.#closed) this.#options.onRefused(error);
       return this.#again();
     }
     this.#wire = wire;

@@ -1,5 +1,5 @@
 import type { Log } from "../../../core/plugin.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../name.ts";
@@ -68,6 +68,8 @@ export class RedisStore implements BulkheadStore {
   #starting: Promise<void> | undefined;
   #started = false;
   #closed = false;
+  /** Why it could not connect last, as it was told. */
+  #told: string | undefined = undefined;
   #outage = false;
   #members = 1;
   #ids = 0;
@@ -89,6 +91,7 @@ export class RedisStore implements BulkheadStore {
       random,
       onUp: () => this.#up(),
       onDown: (cause) => this.#down(cause),
+      onRefused: (cause) => this.#refused(cause),
       onMessage: (text) => {
         const bell = doorbell(text);
         this.#lanes.get(bell.name)?.rung(bell.id, bell.fence);
@@ -100,6 +103,11 @@ export class RedisStore implements BulkheadStore {
   /** Commands sent to Redis so far. */
   get commands(): number {
     return this.#link.commands;
+  }
+
+  /** Why permits cannot be asked for, if they cannot. */
+  get problem(): string | undefined {
+    return this.#link.up ? undefined : `Redis is not reached: ${reasonOf(this.#link.cause)}`;
   }
 
   /** Whether Redis is reached now. */
@@ -115,7 +123,7 @@ export class RedisStore implements BulkheadStore {
   /** Connects. Resolves when the first attempt has ended, well or not: it goes on trying. The first `acquire` does it too. */
   start(): Promise<void> {
     this.#starting ??= (async () => {
-      this.#down(undefined);
+      this.#away();
       await this.#link.start();
       this.#started = true;
     })();
@@ -225,16 +233,30 @@ export class RedisStore implements BulkheadStore {
   #up(): void {
     this.#engage?.();
     this.#engage = undefined;
+    this.#told = undefined;
     this.#options.log?.("info", "Connected to Redis for bulkheads");
     this.#outage = false;
     for (const lane of this.#lanes.values()) lane.up();
   }
 
+  /** It is tried again and again: the same reason is told once. */
+  #refused(cause: unknown): void {
+    const reason = reasonOf(cause);
+    if (reason === this.#told) return;
+    this.#told = reason;
+    this.#options.log?.("warn", "Cannot connect to Redis for bulkheads; trying again", { cause: reason });
+  }
+
   #down(cause: unknown): void {
-    if (cause !== undefined && !this.#closed) {
+    if (!this.#closed) {
       const policy = this.#host.policy;
-      this.#options.log?.("warn", "Lost the connection to Redis for bulkheads", { cause: String(cause), policy });
+      this.#options.log?.("warn", "Lost the connection to Redis for bulkheads", { cause: reasonOf(cause), policy });
     }
+    this.#away();
+  }
+
+  /** There is no connection, not yet or not any more. */
+  #away(): void {
     for (const lane of this.#lanes.values()) lane.down();
     if (this.#closed) return;
     this.#engage ??= this.#clock.setTimer(this.#options.grace ?? 500, () => {
@@ -268,4 +290,11 @@ function throwLater(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
+}
+
+/** What ended a connection, in words: some errors have only a code, and an orderly end has none. */
+function reasonOf(cause: unknown): string {
+  if (cause === undefined) return "it closed the connection";
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.message || String((cause as Error & { readonly code?: unknown }).code ?? cause.name);
 }

@@ -59,7 +59,7 @@ export function redisMaker(table: RedisTable): StoreMaker {
       store,
       // A Redis that is away does not keep the server from starting: the policy says what is done.
       listen: () => store.start(),
-      check: () => store.connected ? undefined : "Redis is not reached",
+      check: () => store.problem,
     };
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
 
 /** One ask on its way: the node of the host's own line. */

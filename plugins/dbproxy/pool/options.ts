@@ -1,13 +1,8 @@
+import type { Clock } from "../../../core/clock.ts";
 import type { Gate } from "../../../core/contracts/gates.ts";
 import type { CoreError } from "../../../core/error.ts";
 
-/** Time as the pool sees it, so that tests can hold it in their hands. */
-export interface Clock {
-  /** Milliseconds that never step back; the same clock as the gate's. */
-  now(): number;
-  /** Runs `fire` once, `ms` from now. Returns a function that calls it off. */
-  setTimer(ms: number, fire: () => void): () => void;
-}
+export type { Clock };
 
 /** What the pool must know of a backend. */
 export interface Pooled {

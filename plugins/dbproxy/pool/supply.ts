@@ -1,5 +1,5 @@
 import type { CoreError } from "../../../core/error.ts";
-import { Alarm } from "./alarm.ts";
+import { Alarm } from "../../../core/alarm.ts";
 import { Care, type CareOwner } from "./care.ts";
 import { type Dial, type DialOwner, Dials } from "./dials.ts";
 import { poolTimeout } from "./errors.ts";

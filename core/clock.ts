@@ -1,4 +1,4 @@
-/** Time as a gate sees it, so that tests can hold it in their hands. */
+/** Time as whoever waits sees it, so that tests can hold it in their hands. */
 export interface Clock {
   /** Milliseconds that never step back. */
   now(): number;

@@ -19,12 +19,12 @@ export class Alarm {
     };
   }
 
-  /** Rings at `at` or before. */
-  by(at: number, now: number): void {
+  /** Rings at `at` or before. `now` is for who has looked at the clock already. */
+  by(at: number, now?: number): void {
     if (at >= this.#at) return;
     this.#off?.();
     this.#at = at;
-    this.#off = this.#clock.setTimer(at - now, this.#ring);
+    this.#off = this.#clock.setTimer(Math.max(0, at - (now ?? this.#clock.now())), this.#ring);
   }
 
   off(): void {
