@@ -1,4 +1,5 @@
 import process from "node:process";
+import { keepMemory } from "../core/allocator.ts";
 import { showAddress } from "../core/http/address.ts";
 import { collectOrphans } from "../core/orphans.ts";
 import { type RunningServer, startServer } from "../core/server.ts";
@@ -7,6 +8,7 @@ import { prepare } from "./prepare.ts";
 
 /** Serves until SIGTERM or SIGINT, drains, and returns 0 when everything ended well; a second signal forces. */
 export async function serve(args: readonly string[]): Promise<number> {
+  keepMemory();
   const { options } = await prepare(configArgument(args));
   const told = Promise.withResolvers<void>();
   const force = new AbortController();

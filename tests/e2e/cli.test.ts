@@ -193,6 +193,28 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       expect(text).toContain(`on https ${server.port}`);
     });
 
+    test.skipIf(host === "deno")(
+      "starts over to keep its memory: same pid, same arguments, unseen by PHP",
+      async () => {
+        const started = (pid: number) => readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+        // The engine with the whole environment.
+        const php = { env: { MINE: "1" } };
+        await using server = await startServer({ host, config: { php }, env: { MIMALLOC_PURGE_DELAY: undefined } });
+        expect((await (await fetch(`${server.adminUrl}/-/whoami`)).json()).pid).toBe(server.pid);
+        expect(started(server.pid)).toContain("MIMALLOC_PURGE_DELAY=-1");
+        writeFileSync(
+          join(server.dir, "public/index.php"),
+          "<?= json_encode([getenv('MINE'), getenv('MIMALLOC_PURGE_DELAY')]);",
+        );
+        expect(await (await fetch(server.url)).json()).toEqual(["1", false]);
+        expect(server.output()).not.toContain("xperimental");
+        expect((await server.stop()).code).toBe(0);
+
+        await using chosen = await startServer({ host, env: { MIMALLOC_PURGE_DELAY: "100" } });
+        expect(started(chosen.pid)).toContain("MIMALLOC_PURGE_DELAY=100");
+      },
+    );
+
     test("a php-fpm that somebody else runs is used, and is left running", async () => {
       const fpm = await startFpm(2);
       try {

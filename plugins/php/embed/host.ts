@@ -7,6 +7,7 @@
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
+import { keepMemory } from "../../../core/allocator.ts";
 import {
   encodeFrame,
   FrameReader,
@@ -28,6 +29,7 @@ const fromServer: ReadonlyMap<number, number> = new Map([[REQUEST, MAX_PAYLOAD],
 
 /** Runs until the server asks for the end or has closed the connection; resolves with the exit code. */
 export function runEmbedHost(env: Readonly<Record<string, string | undefined>> = process.env): Promise<number> {
+  keepMemory();
   const { FAIRLEAD_SOCKET, FAIRLEAD_TOKEN, FAIRLEAD_PHP_NODE, FAIRLEAD_PHP } = env;
   if (!FAIRLEAD_SOCKET || !FAIRLEAD_TOKEN || !FAIRLEAD_PHP_NODE || !FAIRLEAD_PHP) {
     console.error('This is started by the server, for engine = "embed"; there is nothing to do by hand');

@@ -1,0 +1,48 @@
+import process from "node:process";
+
+/**
+ * The environment in which Bun keeps the memory that it once took. Its allocator, mimalloc, reads it when a process
+ * starts: the time in ms after which freed pages go back to the kernel; below zero they never do.
+ *
+ * By default they go back within milliseconds and are taken anew with the next request. A fifth of the CPU time of a
+ * small page went into that, and half of it where requests are few and long. See docs/performance.md.
+ *
+ * @example
+ * spawn("bun", ["--smol", "server.ts"], { env: { ...process.env, ...memoryKept } });
+ */
+export const memoryKept = { MIMALLOC_PURGE_DELAY: "-1" } as const;
+
+/**
+ * Has Bun keep its memory ({@linkcode memoryKept}) by starting this process over, with the same pid and arguments. Does
+ * nothing where that was done already, where somebody chose the setting, and on Deno. Call it before anything is open.
+ *
+ * It takes the setting out of `process.env`, for what is started from here need not have it.
+ */
+export function keepMemory(): void {
+  if (!("Bun" in globalThis)) return;
+  const chosen = process.env["MIMALLOC_PURGE_DELAY"];
+  if (chosen === undefined) startOver({ ...process.env, ...memoryKept });
+  else if (chosen === memoryKept.MIMALLOC_PURGE_DELAY) delete process.env["MIMALLOC_PURGE_DELAY"];
+}
+
+function startOver(env: NodeJS.ProcessEnv): void {
+  const { execve } = process as { execve?: (file: string, args: readonly string[], env: NodeJS.ProcessEnv) => never };
+  if (execve === undefined) return;
+  // It says that execve is experimental, on a terminal that belongs to the server.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    execve(process.execPath, [process.argv0, ...ownArguments()], env);
+  } catch {
+    // It serves as well without, only slower.
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** What this process was started with, after the program's name. */
+function ownArguments(): readonly string[] {
+  // The script of the single binary is within itself, and its options are built in.
+  const single = process.argv[1]?.startsWith("/$bunfs/") === true;
+  return single ? process.argv.slice(2) : [...process.execArgv, ...process.argv.slice(1)];
+}
