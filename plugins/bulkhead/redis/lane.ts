@@ -27,6 +27,8 @@ import { Waiting } from "./waiting.ts";
 const perCall = 200;
 /** How long (ms) a lane that nobody uses is remembered. */
 const idleMs = 60_000;
+/** How long (ms) who would not wait does so for the first connection, which has its client to load. */
+const firstMs = 250;
 
 /**
  * One bulkhead as one host sees it: a line of its own waiters in front of the line in Redis, in the same order, and the permits it
@@ -98,6 +100,7 @@ export class Lane implements GrantKeeper {
       this.waiters.set(one.id, one);
       one.watch(this.#host.clock, () => this.#timeUp(one), () => this.#abort(one));
       if (this.#host.link.up) this.#ask(one, false);
+      else if (one.now && this.#host.link.first) one.arm(this.#host.clock, firstMs, () => this.#park(one));
       else this.#park(one);
       this.#stayAlive(one.ask.leaseMs);
     });
@@ -164,6 +167,11 @@ export class Lane implements GrantKeeper {
     for (const one of this.waiters.values()) if (one.state === "queued") one.state = "parked";
   }
 
+  /** The first attempt to connect has failed: who would not wait does so no more. */
+  refused(): void {
+    for (const one of [...this.waiters.values()]) if (one.now && one.state === "parked") this.#park(one);
+  }
+
   /** Redis has been away for too long. */
   outage(): void {
     for (const one of [...this.waiters.values()]) if (one.state === "parked") this.#park(one);
@@ -203,6 +211,7 @@ export class Lane implements GrantKeeper {
     one.state = "asked";
     one.sent = true;
     one.knownAt = sent;
+    if (one.now) one.arm(this.#host.clock, this.#host.link.patience, () => this.#decide(one, "full"));
     const call = {
       id: one.id,
       weight: ask.weight,
@@ -256,22 +265,34 @@ export class Lane implements GrantKeeper {
 
   /** Waits for Redis, as far as the policy lets it. */
   #park(one: Waiting): void {
-    const now = one.ask.maxWaitMs === 0;
-    if (!this.#host.outage && !now) {
-      if (this.waiters.size <= (one.ask.maxQueue ?? Infinity)) return;
-      return this.#turnAway(one, "queue_full");
-    }
-    if (this.#host.policy === "closed") return this.#turnAway(one, "unavailable");
-    this.#admitHere();
-    if (one.state !== "parked") return;
-    if (one.ask.weight > this.#share(one)) this.#turnAway(one, "unavailable");
-    else if (now) this.#turnAway(one, "full");
-    else if (this.waiters.size > (one.ask.maxQueue ?? Infinity)) this.#turnAway(one, "queue_full");
+    if (one.now) return this.#decide(one, "full");
+    if (this.#host.outage && !this.#mayStay(one)) return;
+    if (this.waiters.size > (one.ask.maxQueue ?? Infinity)) this.#turnAway(one, "queue_full");
   }
 
-  #turnAway(one: Waiting, reason: "unavailable" | "full" | "queue_full"): void {
+  /**
+   * Its time is over, and Redis does not say whether it has permits: the policy says what becomes of it. What Redis does when it
+   * is heard of again, the next command to it undoes.
+   */
+  #decide(one: Waiting, otherwise: "full" | "timeout"): void {
+    one.state = "parked";
+    if (this.#mayStay(one)) this.#turnAway(one, otherwise);
+  }
+
+  /** Whether the policy neither lets it in nor turns it away. */
+  #mayStay(one: Waiting): boolean {
+    if (this.#host.policy !== "closed") {
+      this.#admitHere();
+      if (one.state !== "parked") return false;
+      if (one.ask.weight <= this.#share(one)) return true;
+    }
+    this.#turnAway(one, "unavailable");
+    return false;
+  }
+
+  #turnAway(one: Waiting, reason: "unavailable" | "full" | "queue_full" | "timeout"): void {
     this.waiters.delete(one.id);
-    if (one.sent) this.#owe(one.id, this.#silence(one.ask.leaseMs));
+    void this.#tellLeft(one);
     one.deny(reason, this.now(), 0, reason === "unavailable" ? this.#host.link.cause : undefined);
   }
 
@@ -294,8 +315,10 @@ export class Lane implements GrantKeeper {
       used += one.ask.weight;
       if (used > this.#share(one)) return;
       this.#topFence = Math.max(this.#topFence + 1, Date.now() * 1024);
-      if (one.sent) this.#owe(one.id, this.#silence(one.ask.leaseMs));
-      this.#admit(one, this.#topFence, Infinity, "");
+      void this.#tellLeft(one);
+      const grant = this.#admit(one, this.#topFence, Infinity, "");
+      // Redis may be only slow: then it counts this one as soon as it goes on.
+      if (this.#host.link.up) this.#adopt([grant]);
     }
   }
 
@@ -306,7 +329,7 @@ export class Lane implements GrantKeeper {
     this.#admit(one, fence, guardOf(sent, one.ask.leaseMs), epoch);
   }
 
-  #admit(one: Waiting, fence: number, guard: number, epoch: string): void {
+  #admit(one: Waiting, fence: number, guard: number, epoch: string): RedisGrant {
     this.waiters.delete(one.id);
     const now = this.now();
     const facts = { waitedMs: now - one.since, position: one.behind, fence, guard, epoch };
@@ -315,6 +338,7 @@ export class Lane implements GrantKeeper {
     this.#topFence = Math.max(this.#topFence, fence);
     if (guard < Infinity) this.#guards.by(guard);
     one.settle(grant);
+    return grant;
   }
 
   /** A message says that `id` was granted. */
@@ -345,28 +369,21 @@ export class Lane implements GrantKeeper {
   // Leaving
 
   #timeUp(one: Waiting): void {
-    if (one.state === "parked") {
-      this.waiters.delete(one.id);
-      if (one.sent) this.#owe(one.id, this.#silence(one.ask.leaseMs));
-      const away = !this.#host.link.up && this.#host.policy === "closed";
-      return one.deny(away ? "unavailable" : "timeout", this.now(), 0, away ? this.#host.link.cause : undefined);
-    }
+    if (one.state === "parked") return this.#decide(one, "timeout");
     one.state = "leaving";
     const sent = this.now();
-    const deny = () => {
-      if (one.state === "done") return;
-      this.waiters.delete(one.id);
-      one.deny("timeout", this.now());
-      if (this.idle) this.#host.emptied();
-    };
+    one.arm(this.#host.clock, this.#host.link.patience, () => this.#decide(one, "timeout"));
     this.#send(leaveArgs(this.#host.id, one.id, true)).then((reply) => {
       const { fence, epoch } = leaveReply(reply);
       if (fence >= 0) this.#grant(one, fence, sent, epoch);
-      deny();
+      if (one.state !== "done") {
+        this.waiters.delete(one.id);
+        one.deny("timeout", this.now());
+        if (this.idle) this.#host.emptied();
+      }
       this.#heard(epoch);
     }, () => {
-      this.#owe(one.id, this.#silence(one.ask.leaseMs));
-      deny();
+      if (one.state !== "done") this.#decide(one, "timeout");
     });
   }
 
@@ -517,7 +534,9 @@ export class Lane implements GrantKeeper {
           if (grant.state !== "out") return;
           if (!flags[index]) return this.lose(grant);
           grant.epoch = epoch;
-          this.#renew(grant, sent);
+          // An answer that took longer than a lease says nothing of now.
+          if (guardOf(sent, grant.leaseMs) > this.now()) this.#renew(grant, sent);
+          else this.#beatOf([grant.id]);
         });
         this.#heard(epoch);
       }, () => {});

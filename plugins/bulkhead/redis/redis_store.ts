@@ -132,11 +132,12 @@ export class RedisStore implements BulkheadStore {
 
   async acquire(ask: BulkheadAsk): Promise<BulkheadAnswer> {
     const limit = this.#limitFor(ask);
-    if (!this.#started) await this.start();
     if (ask.signal?.aborted) {
       return { granted: false, reason: "cancelled", waitedMs: 0, retryAfterMs: 0, cause: ask.signal.reason };
     }
     if (this.#closed) return { granted: false, reason: "draining", waitedMs: 0, retryAfterMs: 0 };
+    // Its time runs meanwhile.
+    if (!this.#started) void this.start();
     return await this.#lane(ask.name).acquire(ask, limit);
   }
 
@@ -178,8 +179,8 @@ export class RedisStore implements BulkheadStore {
   /** Refuses who waits and who comes. The connection lasts until the last permit has been given back or lost. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#starting;
     await Promise.all([...this.#lanes.values()].map((lane) => lane.drain()));
+    await this.#starting;
     this.#emptied();
   }
 
@@ -241,6 +242,7 @@ export class RedisStore implements BulkheadStore {
 
   /** It is tried again and again: the same reason is told once. */
   #refused(cause: unknown): void {
+    for (const lane of this.#lanes.values()) lane.refused();
     const reason = reasonOf(cause);
     if (reason === this.#told) return;
     this.#told = reason;

@@ -1,6 +1,9 @@
 import type { Clock } from "../../../core/clock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
 
+/** A timer that is later than this (ms) tells of a process that was stopped or busy: what came meanwhile is heard first. */
+const lateMs = 10;
+
 /** One ask on its way: the node of the host's own line. */
 export class Waiting {
   readonly id: string;
@@ -12,7 +15,7 @@ export class Waiting {
   readonly deadline: number;
   /**
    * `parked`: Redis is not being asked; `asked`: its answer is on its way; `queued`: in line there; `leaving`: its time is over, and
-   * Redis is asked whether it was granted at the last moment; `done`: answered.
+   * Redis is asked, for a moment, whether it was granted at the last one; `done`: answered.
    */
   state: "parked" | "asked" | "queued" | "leaving" | "done" = "parked";
   /** Whether Redis may know of it. */
@@ -53,6 +56,21 @@ export class Waiting {
     if (signal === undefined) return;
     signal.addEventListener("abort", abort, { once: true });
     this.#unlisten = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. */
+  arm(clock: Clock, ms: number, then: () => void): void {
+    this.#timer?.();
+    const due = clock.now() + ms;
+    this.#timer = clock.setTimer(ms, () => {
+      if (clock.now() - due < lateMs) then();
+      else this.#timer = clock.setTimer(lateMs, then);
+    });
+  }
+
+  /** Whether it is to be answered now or never. */
+  get now(): boolean {
+    return this.ask.maxWaitMs === 0;
   }
 
   /** Ms that it would wait still. */
