@@ -94,7 +94,7 @@ export class RedisStore implements BulkheadStore {
       onRefused: (cause) => this.#refused(cause),
       onMessage: (text) => {
         const bell = doorbell(text);
-        this.#lanes.get(bell.name)?.rung(bell.id, bell.fence);
+        this.#lanes.get(bell.name)?.line.rung(bell.id, bell.fence);
       },
     });
     this.#host = this.#makeHost(id, random);
