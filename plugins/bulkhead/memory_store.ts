@@ -165,7 +165,13 @@ export class MemoryStore implements InspectableStore, Keeper {
     if (owner !== undefined) this.#owners.left(owner, wait);
   }
 
-  #grant(room: Room, owner: MemoryOwner | undefined, ask: BulkheadAsk, waitedMs: number, position: number): MemoryGrant {
+  #grant(
+    room: Room,
+    owner: MemoryOwner | undefined,
+    ask: BulkheadAsk,
+    waitedMs: number,
+    position: number,
+  ): MemoryGrant {
     const grant = new MemoryGrant(this, room, owner, ask, waitedMs, position, ++this.#fence, this.#clock.now());
     room.held.add(grant);
     if (owner !== undefined) {

@@ -5,7 +5,8 @@ import type { BulkheadStore } from "../store.ts";
 import { broken } from "./frame.ts";
 import { writeFault } from "./answers.ts";
 import { listen, type Listening, type Peer, type PeerHandler } from "./listen.ts";
-import { Session, type SessionHost } from "./session.ts";
+import { Session } from "./session.ts";
+import type { SessionHost } from "./session_host.ts";
 
 export interface LocalServerOptions {
   /** Of the socket. */

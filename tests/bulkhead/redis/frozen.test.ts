@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { dialRedis } from "../../../plugins/bulkhead/redis/dial.ts";
-import { RedisStore, type RedisStoreOptions } from "../../../plugins/bulkhead/redis/redis_store.ts";
+import type { RedisStoreOptions } from "../../../plugins/bulkhead/redis/redis_options.ts";
+import { RedisStore } from "../../../plugins/bulkhead/redis/redis_store.ts";
 import type { BulkheadAnswer } from "../../../plugins/bulkhead/store.ts";
 import { VirtualClock } from "../../admission/virtual_clock.ts";
 import { allowSlowTests, pause, waitFor, within } from "../../support/wait.ts";
