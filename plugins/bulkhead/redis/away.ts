@@ -62,7 +62,7 @@ export class Away {
 
   #turnAway(one: Waiting, reason: "unavailable" | "full" | "queue_full" | "timeout"): void {
     const lane = this.#lane;
-    lane.waiters.delete(one.id);
+    lane.parts(one);
     void lane.line.left(one);
     one.deny(reason, lane.now(), 0, reason === "unavailable" ? lane.host.link.cause : undefined);
   }

@@ -1,6 +1,7 @@
 import type { BulkheadAnswer, BulkheadAsk } from "../store.ts";
 import { Away } from "./away.ts";
 import { Calls } from "./calls.ts";
+import { LanePlace } from "./circles.ts";
 import { Debts } from "./debts.ts";
 import { type GrantKeeper, guardOf, RedisGrant } from "./grant.ts";
 import type { Host } from "./host.ts";
@@ -26,6 +27,7 @@ export class Lane implements GrantKeeper {
   /** In order of arrival. */
   readonly waiters: Map<string, Waiting> = new Map();
   readonly held: Map<string, RedisGrant> = new Map();
+  readonly place: LanePlace = new LanePlace(this);
   readonly debts: Debts = new Debts();
   readonly calls: Calls;
   readonly line: Line;
@@ -77,7 +79,7 @@ export class Lane implements GrantKeeper {
   acquire(ask: BulkheadAsk, limit: number): Promise<BulkheadAnswer> {
     const { link, clock, nextId } = this.host;
     return new Promise((resolve, reject) => {
-      const one = new Waiting(nextId(), ask, limit, this.now(), resolve, reject);
+      const one = new Waiting(nextId(), this.place, ask, limit, this.now(), resolve, reject);
       this.used(one.since);
       this.limit = limit;
       this.waiters.set(one.id, one);
@@ -90,8 +92,7 @@ export class Lane implements GrantKeeper {
   }
 
   async giveBack(grant: RedisGrant): Promise<boolean> {
-    grant.state = "back";
-    this.held.delete(grant.id);
+    this.#ends(grant, "back");
     const back = this.calls.release(grant.id).then(
       ({ epoch, flags }) => {
         this.recovery.heard(epoch);
@@ -110,8 +111,7 @@ export class Lane implements GrantKeeper {
 
   lose(grant: RedisGrant): void {
     if (grant.state !== "out") return;
-    grant.state = "lost";
-    this.held.delete(grant.id);
+    this.#ends(grant, "lost");
     // Where Redis still counts it, as after its clock was set back, others need not wait.
     this.calls.release(grant.id).catch(() => this.owe(grant.id, grant.leaseMs));
     grant.tellLost(this.host.onError);
@@ -159,7 +159,7 @@ export class Lane implements GrantKeeper {
   async drain(): Promise<void> {
     const left = [...this.waiters.values()].map((one) => {
       const told = this.line.left(one);
-      this.waiters.delete(one.id);
+      this.parts(one);
       one.deny("draining", this.now());
       return told;
     });
@@ -173,14 +173,30 @@ export class Lane implements GrantKeeper {
 
   /** The permits are `one`'s: those of Redis, or, without an epoch, this host's own. */
   admit(one: Waiting, fence: number, guard: number, epoch: string): RedisGrant {
-    this.waiters.delete(one.id);
+    this.parts(one);
+    const { owners } = this.host;
+    const owner = owners.of(one.ask.owner);
     const facts = { waitedMs: this.now() - one.since, position: one.behind, fence, guard, epoch };
-    const grant = new RedisGrant(this, one.id, one.ask, facts);
+    const grant = new RedisGrant(this, one.id, owner, one.ask, facts);
     this.held.set(grant.id, grant);
+    if (owner !== undefined) owners.holds(owner, grant);
     this.#topFence = Math.max(this.#topFence, fence);
     this.pulse.watch(grant);
     one.settle(grant);
     return grant;
+  }
+
+  /** `one` does not wait any more. */
+  parts(one: Waiting): void {
+    this.waiters.delete(one.id);
+    if (one.owner !== undefined) this.host.owners.left(one.owner, one);
+    one.owner = undefined;
+  }
+
+  #ends(grant: RedisGrant, state: "back" | "lost"): void {
+    grant.state = state;
+    this.held.delete(grant.id);
+    if (grant.owner !== undefined) this.host.owners.gaveUp(grant.owner, grant);
   }
 
   /** A fence of the host's own, above all that it has seen. */

@@ -1,4 +1,5 @@
 import { badWeight } from "../errors.ts";
+import { closesLaneCircle } from "./circles.ts";
 import { guardOf } from "./grant.ts";
 import type { Lane } from "./lane.ts";
 import { LinkDown } from "./link.ts";
@@ -37,12 +38,17 @@ export class Line {
     if (one.state !== "asked") return;
     const retryAfter = Math.max(reply.nextMs, 0);
     if (reply.status === "queued") {
+      if (closesLaneCircle(lane, one)) {
+        lane.parts(one);
+        void this.left(one);
+        return one.deny("deadlock", lane.now());
+      }
       one.state = "queued";
       one.ticket = reply.value;
       if (!one.moved) one.behind = reply.behind;
       lane.pulse.due(reply.nextMs);
     } else {
-      lane.waiters.delete(one.id);
+      lane.parts(one);
       // Who was in line before has been turned away since.
       if (reply.status === "weight" && !one.moved) one.fail(badWeight(lane.name, one.ask.weight, reply.value));
       else if (reply.status === "queue_full") one.deny("queue_full", lane.now(), retryAfter);
@@ -58,7 +64,7 @@ export class Line {
       if (lane.host.link.up) this.ask(one, true);
       else lane.away.park(one);
     } else {
-      lane.waiters.delete(one.id);
+      lane.parts(one);
       one.deny("unavailable", lane.now(), 0, error);
     }
   }
@@ -69,7 +75,7 @@ export class Line {
     const one = lane.waiters.get(id);
     if (one === undefined) return;
     if (fence < 0) {
-      lane.waiters.delete(one.id);
+      lane.parts(one);
       return one.deny("full", lane.now());
     }
     const { leaseMs } = one.ask;
@@ -102,7 +108,7 @@ export class Line {
     lane.calls.leave(one.id, true).then(({ fence, epoch }) => {
       if (fence >= 0) lane.grant(one, fence, sent, epoch);
       if (one.state !== "done") {
-        lane.waiters.delete(one.id);
+        lane.parts(one);
         one.deny("timeout", lane.now());
         lane.ended();
       }
@@ -115,7 +121,7 @@ export class Line {
   /** Its caller has left. */
   abort(one: Waiting): void {
     const lane = this.#lane;
-    lane.waiters.delete(one.id);
+    lane.parts(one);
     void this.left(one);
     one.deny("cancelled", lane.now(), 0, one.ask.signal?.reason);
     if (lane.host.outage) lane.away.admit();

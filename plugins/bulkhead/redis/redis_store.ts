@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
+import { KnownOwners } from "../known_owners.ts";
 import { checkName } from "../name.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadStore } from "../store.ts";
 import { throwLater } from "../throw_later.ts";
@@ -168,6 +169,7 @@ export class RedisStore implements BulkheadStore {
     return {
       id,
       link: this.#link,
+      owners: new KnownOwners(),
       clock: this.#clock,
       policy: options.outage ?? "closed",
       events: options.events ?? {},

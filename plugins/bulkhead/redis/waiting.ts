@@ -1,13 +1,21 @@
 import type { Clock } from "../../../core/clock.ts";
+import type { Place, Standing } from "../deadlock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
+import type { RedisOwner } from "./host.ts";
 
 /** A timer that is later than this (ms) tells of a process that was stopped or busy: what came meanwhile is heard first. */
 const lateMs = 10;
 
 /** One ask on its way: the node of the host's own line. */
-export class Waiting {
+export class Waiting implements Standing {
   readonly id: string;
   readonly ask: BulkheadAsk;
+  readonly place: Place;
+  readonly weight: number;
+  /** Known once it stands in line. */
+  owner: RedisOwner | undefined = undefined;
+  /** Whether Redis has said that it waits. */
+  stands = false;
   /** The limit that counts on this host. */
   readonly limit: number;
   /** When it came, in ms on the host's clock. */
@@ -34,6 +42,7 @@ export class Waiting {
 
   constructor(
     id: string,
+    place: Place,
     ask: BulkheadAsk,
     limit: number,
     since: number,
@@ -41,7 +50,9 @@ export class Waiting {
     reject: (error: unknown) => void,
   ) {
     this.id = id;
+    this.place = place;
     this.ask = ask;
+    this.weight = ask.weight;
     this.limit = limit;
     this.since = since;
     this.deadline = since + ask.maxWaitMs;
