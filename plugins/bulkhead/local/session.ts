@@ -35,9 +35,14 @@ export class Session implements PeerHandler {
   constructor(host: SessionHost, peer: Peer) {
     this.#host = host;
     this.#peer = peer;
-    this.#process = new PeerProcess(peer, host.executions, () => this.#ended());
+    this.#process = new PeerProcess(peer, host.executions, host.ownerOf, () => this.#ended());
     this.#reader = new FrameReader(longestToServer, (type, number, payload) => this.#frame(type, number, payload));
     this.#hurry = setTimeout(() => this.#fail(broken("Expected HELLO within its time")), host.helloMs);
+  }
+
+  /** The process at the other end; undefined when it cannot be told. */
+  get pid(): number | undefined {
+    return this.#process.pid;
   }
 
   /** Asks that wait or hold permits. */
@@ -50,7 +55,7 @@ export class Session implements PeerHandler {
    * descriptors, keeps it open.
    */
   look(alive: (pid: number) => boolean): void {
-    const { pid } = this.#process;
+    const { pid } = this;
     if (pid !== undefined && !alive(pid)) this.destroy();
   }
 
@@ -125,7 +130,11 @@ export class Session implements PeerHandler {
     const aborter = maxWaitMs > 0 ? this.#aborter ?? new AbortController() : undefined;
     this.#aborter = undefined;
     const entry = new Entry(number, owner, execution !== undefined, leaseMs, aborter);
-    const who = owner === 0 ? undefined : owner > 1 ? this.#open.owners.take(owner) : execution ?? this;
+    const who = owner === 0
+      ? undefined
+      : owner > 1
+      ? this.#open.owners.take(owner, this.#process.asker)
+      : execution ?? this;
     const ask: { -readonly [K in keyof BulkheadAsk]: BulkheadAsk[K] } = { name, limit, weight, leaseMs, maxWaitMs };
     if (maxQueue !== undefined) ask.maxQueue = maxQueue;
     if (who !== undefined) ask.owner = who;
@@ -211,7 +220,7 @@ export class Session implements PeerHandler {
     const error = CoreError.at("bulkhead", "store", cause);
     // A question that was wrong is the asker's to hear of.
     if (error.code === "PLUGIN_FAILED" || error.code === "BULKHEAD_PROTOCOL") {
-      this.#host.onProblem(error, this.#process.pid);
+      this.#host.onProblem(error, this.pid);
     }
     return error;
   }
@@ -224,7 +233,7 @@ export class Session implements PeerHandler {
 
   #fail(error: CoreError): void {
     if (this.#closed) return;
-    this.#host.onProblem(error, this.#process.pid);
+    this.#host.onProblem(error, this.pid);
     this.#peer.write(writeFault(0, error));
     this.onClose();
     this.#peer.end();

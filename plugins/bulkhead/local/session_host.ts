@@ -1,12 +1,13 @@
-import type { Executions } from "../../../core/contracts/executions.ts";
 import type { CoreError } from "../../../core/error.ts";
 import type { BulkheadStore } from "../store.ts";
+import type { KnownExecutions, OwnerOf } from "./peer_process.ts";
 import type { Session } from "./session.ts";
 
 /** What all connections of a server share. */
 export interface SessionHost {
   readonly store: BulkheadStore;
-  readonly executions: Pick<Executions, "whenEnded"> | undefined;
+  readonly executions: KnownExecutions | undefined;
+  readonly ownerOf: OwnerOf | undefined;
   /** How long (ms) a peer may take to say its HELLO. */
   readonly helloMs: number;
   /** Most asks of one connection that wait or hold permits. */
