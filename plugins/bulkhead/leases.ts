@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import type { MemoryGrant } from "./memory_parts.ts";
+import type { MemoryGrant } from "./memory_grant.ts";
 
 /** When the lease of `grant` ends, if its owner is not heard of before. */
 function endsAt({ since, leaseMs, owner }: MemoryGrant): number {

@@ -1,11 +1,17 @@
-import type { Gates, Refusal } from "../../core/contracts/gates.ts";
+import type { Refusal } from "../../core/contracts/gates.ts";
 import type { Awaitable } from "../../core/plugin.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { closesCircle } from "./deadlock.ts";
+import { denialOf } from "./gate_reasons.ts";
 import type { BulkheadView, InspectableStore } from "./inspect.ts";
+import { KnownOwners } from "./known_owners.ts";
 import { Leases } from "./leases.ts";
 import { Limits } from "./limits.ts";
-import { type Keeper, MemoryGrant, MemoryWait, Owner, Room } from "./memory_parts.ts";
+import { MemoryGrant } from "./memory_grant.ts";
+import type { Keeper, MemoryOwner } from "./memory_keeper.ts";
+import type { MemoryStoreOptions } from "./memory_options.ts";
+import { MemoryWait } from "./memory_wait.ts";
+import type { Room } from "./room.ts";
 import { Rooms } from "./rooms.ts";
 import type {
   BulkheadAnswer,
@@ -15,42 +21,7 @@ import type {
   BulkheadDenialReason,
   BulkheadEvents,
 } from "./store.ts";
-
-/** What a memory store is made of. */
-export interface MemoryStoreOptions {
-  /** Where it opens a gate a bulkhead, named `bulkhead:NAME`. */
-  readonly gates: Gates;
-  /** The host's own limits: callers may ask for less, never for more. */
-  readonly limits?: Limits;
-  readonly events?: BulkheadEvents;
-  /**
-   * Which owners can vanish without a word. Their permits have leases, and whoever hosts them calls `heard`. None when absent:
-   * what runs in this process ends by itself, or with the process.
-   */
-  readonly canVanish?: (owner: object) => boolean;
-  /** Told what a listener threw; the store goes on. Thrown from a microtask when absent. */
-  readonly onError?: (error: unknown) => void;
-  /** The clock of the gates. */
-  readonly clock?: Clock;
-  /** Bulkheads that nobody uses and that are remembered all the same; 1000 when absent. */
-  readonly maxIdle?: number;
-  /** Where fences start; from the wall clock when absent, so that they rise across restarts. */
-  readonly firstFence?: number;
-}
-
-const denialOf: Readonly<Record<Refusal, BulkheadDenialReason>> = {
-  // After it got in line: the limit has shrunk below what it wants.
-  full: "full",
-  evicted: "queue_full",
-  key: "full",
-  class: "full",
-  grace: "timeout",
-  deadline: "timeout",
-  predicted: "timeout",
-  codel: "timeout",
-  draining: "draining",
-  cancelled: "cancelled",
-};
+import { throwLater } from "./throw_later.ts";
 
 /**
  * Permits in this process: strictly first come first served, in the gates of whoever offers `Gates`. What can be granted is granted
@@ -63,7 +34,7 @@ export class MemoryStore implements InspectableStore, Keeper {
   readonly #events: BulkheadEvents;
   readonly #canVanish: ((owner: object) => boolean) | undefined;
   readonly #onError: (error: unknown) => void;
-  readonly #owners = new Map<object, Owner>();
+  readonly #owners = new KnownOwners<MemoryGrant, MemoryWait>();
   readonly #leases: Leases;
   #fence: number;
   #closed = false;
@@ -86,17 +57,17 @@ export class MemoryStore implements InspectableStore, Keeper {
     if (signal?.aborted) return this.#deny(undefined, "cancelled", signal.reason);
     if (this.#closed) return this.#deny(undefined, "draining");
     const room = this.#rooms.enter(ask.name, limit);
-    if (room.gate.tryEnter(weight)) return this.#grant(room, this.#ownerOf(ask), ask, 0, 0);
+    if (room.gate.tryEnter(weight)) return this.#grant(room, this.#owners.of(ask.owner), ask, 0, 0);
     if (!(ask.maxWaitMs > 0)) return this.#deny(room, "full");
     if (room.line.size >= (ask.maxQueue ?? Infinity)) return this.#deny(room, "queue_full");
-    const owner = this.#ownerOf(ask);
+    const owner = this.#owners.of(ask.owner);
     if (owner !== undefined && closesCircle(owner, room, weight)) return this.#deny(room, "deadlock");
     return this.#wait(room, owner, ask);
   }
 
   counts(name: string): BulkheadCounts | undefined {
     const room = this.#rooms.find(name);
-    if (room !== undefined) return this.#count(room);
+    if (room !== undefined) return room.counts(this.#clock.now());
     const limit = this.#rooms.cap(name);
     return limit === undefined ? undefined : { limit, active: 0, holders: 0, queued: 0, oldestWaitMs: 0 };
   }
@@ -118,13 +89,13 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   /** That `owner` lives: its leases begin anew. */
   heard(owner: object): void {
-    const known = this.#owners.get(owner);
+    const known = this.#owners.find(owner);
     if (known !== undefined) known.heardAt = this.#clock.now();
   }
 
   /** That `owner` has ended: its waits do too (as `cancelled`), and its permits are back, in the order it took them. */
   gone(owner: object): void {
-    const known = this.#owners.get(owner);
+    const known = this.#owners.find(owner);
     if (known === undefined) return;
     // None of its waits must get what it gives back, or the place of another of them.
     for (const wait of [...known.waits].reverse()) this.cancel(wait);
@@ -133,23 +104,7 @@ export class MemoryStore implements InspectableStore, Keeper {
 
   *look(): Generator<BulkheadView> {
     const now = this.#clock.now();
-    for (const room of this.#rooms) {
-      yield {
-        name: room.name,
-        ...this.#count(room),
-        held: Array.from(room.held, ({ weight, fence, since, owner }) => ({
-          weight,
-          fence,
-          heldMs: now - since,
-          owner: owner?.self,
-        })),
-        line: Array.from(room.line, ({ weight, entered, owner }) => ({
-          weight,
-          waitedMs: now - entered,
-          owner: owner?.self,
-        })),
-      };
-    }
+    for (const room of this.#rooms) yield room.view(now);
   }
 
   end(grant: MemoryGrant, lost: boolean): void {
@@ -157,8 +112,7 @@ export class MemoryStore implements InspectableStore, Keeper {
     grant.state = lost ? "lost" : "back";
     room.held.delete(grant);
     if (owner !== undefined) {
-      owner.holds.splice(owner.holds.indexOf(grant), 1);
-      this.#parted(owner);
+      this.#owners.gaveUp(owner, grant);
       if (this.#canVanish !== undefined) this.#leases.forget(grant);
     }
     // Who has lost them hears of it before anybody else has them.
@@ -192,7 +146,7 @@ export class MemoryStore implements InspectableStore, Keeper {
     wait.settle(this.#deny(room, "cancelled", ask.signal?.reason, this.#clock.now() - entered));
   }
 
-  #wait(room: Room, owner: Owner | undefined, ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
+  #wait(room: Room, owner: MemoryOwner | undefined, ask: BulkheadAsk): Awaitable<BulkheadAnswer> {
     let settle!: (answer: BulkheadAnswer) => void;
     const answer = new Promise<BulkheadAnswer>((resolve) => settle = resolve);
     const wait = new MemoryWait(this, room, owner, ask, this.#clock.now(), settle);
@@ -200,10 +154,7 @@ export class MemoryStore implements InspectableStore, Keeper {
     if (verdict === "granted") return this.#grant(room, owner, ask, 0, 0);
     if (verdict !== "queued") return this.#deny(room, verdict === "full" ? "queue_full" : denialOf[verdict]);
     room.line.add(wait);
-    if (owner !== undefined) {
-      owner.waits.push(wait);
-      this.#owners.set(owner.self, owner);
-    }
+    if (owner !== undefined) this.#owners.waits(owner, wait);
     wait.listen();
     return answer;
   }
@@ -211,29 +162,23 @@ export class MemoryStore implements InspectableStore, Keeper {
   #leaveLine(wait: MemoryWait): void {
     const { place: room, owner } = wait;
     room.line.delete(wait);
-    if (owner === undefined) return;
-    owner.waits.splice(owner.waits.indexOf(wait), 1);
-    this.#parted(owner);
+    if (owner !== undefined) this.#owners.left(owner, wait);
   }
 
-  #grant(room: Room, owner: Owner | undefined, ask: BulkheadAsk, waitedMs: number, position: number): MemoryGrant {
+  #grant(
+    room: Room,
+    owner: MemoryOwner | undefined,
+    ask: BulkheadAsk,
+    waitedMs: number,
+    position: number,
+  ): MemoryGrant {
     const grant = new MemoryGrant(this, room, owner, ask, waitedMs, position, ++this.#fence, this.#clock.now());
     room.held.add(grant);
     if (owner !== undefined) {
-      owner.holds.push(grant);
-      this.#owners.set(owner.self, owner);
+      this.#owners.holds(owner, grant);
       if (this.#canVanish?.(owner.self)) this.#leases.watch(grant);
     }
     return grant;
-  }
-
-  /** Known to the store for as long as it holds or waits. */
-  #ownerOf({ owner: self }: BulkheadAsk): Owner | undefined {
-    return self === undefined ? undefined : this.#owners.get(self) ?? new Owner(self);
-  }
-
-  #parted(owner: Owner): void {
-    if (owner.holds.length === 0 && owner.waits.length === 0) this.#owners.delete(owner.self);
   }
 
   #deny(room: Room | undefined, reason: BulkheadDenialReason, cause?: unknown, waitedMs = 0): BulkheadDenial {
@@ -242,22 +187,4 @@ export class MemoryStore implements InspectableStore, Keeper {
     const retryAfterMs = again && room !== undefined ? room.gate.retryAfter() * 1000 : 0;
     return { granted: false, reason, waitedMs, retryAfterMs, ...(reason === "cancelled" ? { cause } : undefined) };
   }
-
-  #count(room: Room): BulkheadCounts {
-    const { gate, held, line } = room;
-    const { first } = line;
-    return {
-      limit: gate.limit,
-      active: gate.used,
-      holders: held.size,
-      queued: line.size,
-      oldestWaitMs: first === undefined ? 0 : this.#clock.now() - first.entered,
-    };
-  }
-}
-
-function throwLater(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }

@@ -18,6 +18,7 @@ import { Limits } from "./limits.ts";
 import { Door } from "./local/door.ts";
 import { bulkheadGauges, BulkheadMeter, metered } from "./metrics.ts";
 import { BulkheadRegistry } from "./registry.ts";
+import { RequestOwners } from "./request_owners.ts";
 import { CappedRoute } from "./routes.ts";
 import { makers } from "./stores.ts";
 
@@ -52,12 +53,14 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       bulkheadGauges(meter, () => figures.read());
       const store = metered(inner, events);
       ctx.provide(Bulkheads, new BulkheadRegistry(store, limits));
+      const requests = new RequestOwners();
       const door = config.store === "memory" && config.socket === undefined ? undefined : new Door({
         store,
         path: config.socket,
         group: config.socket_group,
         baseDir: ctx.baseDir,
         executions: ctx.find(Executions),
+        ownerOf: (execution) => requests.of(execution),
         scripts: ctx.find(ScriptSettings),
         log: ctx.log,
       });
@@ -66,6 +69,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
           store,
           route,
           { ...limits.of(route.name), ...given(termsOf(route.name, route)) },
+          requests,
           () => clock.now(),
         )
       );

@@ -1,8 +1,8 @@
 import type { Gates } from "../../core/contracts/gates.ts";
 import { badLimit, badWeight } from "./errors.ts";
 import type { Limits } from "./limits.ts";
-import { Room } from "./memory_parts.ts";
 import { checkName } from "./name.ts";
+import { Room } from "./room.ts";
 import type { BulkheadAsk } from "./store.ts";
 
 /** As many permits as there may be, and as long a line and wait: the store sees to these. Scripts that run need them in a drain. */

@@ -9,6 +9,7 @@ import { type Terms, usualLease } from "./limits.ts";
 import { fitsKey, keyedName } from "./name.ts";
 import { refusal } from "./refusal.ts";
 import { requestKey } from "./request_key.ts";
+import type { RequestOwners } from "./request_owners.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadStore } from "./store.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
@@ -39,16 +40,17 @@ export class CappedRoute {
   readonly #limit: number;
   readonly #terms: Terms;
   readonly #key: ((x: Exchange) => string) | undefined;
+  readonly #requests: RequestOwners;
   readonly #waiting = new Set<AbortController>();
   readonly #now: () => number;
   #draining = false;
 
   /**
-   * `now`: the clock of `Exchange.deadline`.
+   * `requests`: told who holds a permit; `now`: the clock of `Exchange.deadline`.
    *
    * @throws CoreError `BULKHEAD_UNKNOWN` when `terms` have no limit
    */
-  constructor(store: BulkheadStore, route: RouteTable, terms: Terms, now: () => number) {
+  constructor(store: BulkheadStore, route: RouteTable, terms: Terms, requests: RequestOwners, now: () => number) {
     if (terms.maxConcurrent === undefined) throw noLimit(route.name);
     this.matches = matcher(route);
     this.#store = store;
@@ -56,6 +58,7 @@ export class CappedRoute {
     this.#limit = terms.maxConcurrent;
     this.#terms = terms;
     this.#key = requestKey(route.key);
+    this.#requests = requests;
     this.#now = now;
   }
 
@@ -97,8 +100,10 @@ export class CappedRoute {
     const { waitedMs } = answer;
     if (waitedMs > 0) x.extra.push(["server-timing", `bulkhead;dur=${waitedMs.toFixed(1)}`]);
     if (!answer.granted) return this.#refuse(x, answer);
+    this.#requests.add(x);
     const permit: Permit = {
-      release() {
+      release: () => {
+        this.#requests.delete(x);
         const released = answer.release();
         // What the store cannot be told now the lease ends.
         if (thenable(released)) Promise.resolve(released).catch(() => {});

@@ -1,4 +1,4 @@
-import type { MemoryWait } from "./memory_parts.ts";
+import type { MemoryWait } from "./memory_wait.ts";
 
 /**
  * Waiters in order of arrival, linked through themselves: the first, one more, and one less anywhere are O(1). A `Set` would be as

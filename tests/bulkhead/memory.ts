@@ -1,6 +1,7 @@
 import { FairGate } from "../../plugins/admission/fair_gate.ts";
 import { NamedGates } from "../../plugins/admission/gates.ts";
-import { MemoryStore, type MemoryStoreOptions } from "../../plugins/bulkhead/memory_store.ts";
+import type { MemoryStoreOptions } from "../../plugins/bulkhead/memory_options.ts";
+import { MemoryStore } from "../../plugins/bulkhead/memory_store.ts";
 import { VirtualClock } from "../admission/virtual_clock.ts";
 
 /** A memory store on a virtual clock, over the gates that a server has. */

@@ -1,58 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Hono } from "hono";
-import { Bulkheads } from "../../core/contracts/bulkheads.ts";
-import { Gates } from "../../core/contracts/gates.ts";
-import { Meter } from "../../core/contracts/meter.ts";
-import type { Exchange } from "../../core/exchange.ts";
-import type { Awaitable, Hooks, Permit, Token } from "../../core/plugin.ts";
-import { bulkhead } from "../../plugins/bulkhead/plugin.ts";
-import { FakeMeter } from "../admission/fake_meter.ts";
-import { type ExchangeInit, TestExchange } from "../support/exchange.ts";
-import { testMemory, ticks } from "./memory.ts";
-
-async function start(table: unknown) {
-  const { clock, gates, advance } = testMemory();
-  const plugin = bulkhead(clock);
-  const parsed = await plugin.config["~standard"].validate(table);
-  if (parsed.issues !== undefined) {
-    throw new Error(parsed.issues.map(({ message }: { message: string }) => message).join("; "));
-  }
-  const meter = new FakeMeter();
-  const services = new Map<string, unknown>([[Meter.id, meter], [Gates.id, gates]]);
-  const hooks = await plugin.setup({
-    name: "bulkhead",
-    config: parsed.value,
-    baseDir: "/",
-    log() {},
-    use: (token: Token<unknown>) => services.get(token.id),
-    find: (token: Token<unknown>) => services.get(token.id),
-    provide: (token: Token<unknown>, service: unknown) => void services.set(token.id, service),
-  } as never) as unknown as {
-    readonly onAdmit?: {
-      readonly order: string;
-      readonly handler: (x: Exchange) => Awaitable<Permit | Response | void>;
-    };
-    readonly onAdmin: Hooks["onAdmin"];
-    readonly onDrain: Hooks["onDrain"];
-    readonly onClose: { readonly handler: Hooks["onClose"] };
-  };
-  const admit = (x: TestExchange) => hooks.onAdmit!.handler(x);
-  const admin = new Hono();
-  hooks.onAdmin(admin);
-  const look = async (query = "") =>
-    await (await admin.request(`/-/bulkheads${query}`)).json() as {
-      readonly store: string;
-      readonly bulkheads: unknown[];
-    };
-  return { clock, advance, meter, hooks, admit, admin, look, bulkheads: services.get(Bulkheads.id) as Bulkheads };
-}
-
-/** An exchange whose deadline is on the virtual clock. */
-function exchange(target: string, init: ExchangeInit = {}): TestExchange {
-  const x = new TestExchange(target, init);
-  x.deadline = Infinity;
-  return x;
-}
+import type { Permit } from "../../core/plugin.ts";
+import { ticks } from "./memory.ts";
+import { exchange, start } from "./started.ts";
 
 const isPermit = (verdict: unknown): verdict is Permit =>
   typeof (verdict as Permit | undefined)?.release === "function";

@@ -7,6 +7,7 @@ import type { ScriptSettings } from "../../../core/contracts/script_settings.ts"
 import type { Log } from "../../../core/plugin.ts";
 import type { BulkheadStore } from "../store.ts";
 import { LocalServer } from "./local_server.ts";
+import type { OwnerOf } from "./peer_process.ts";
 
 export interface DoorOptions {
   readonly store: BulkheadStore;
@@ -15,6 +16,7 @@ export interface DoorOptions {
   readonly group: string | undefined;
   readonly baseDir: string;
   readonly executions: Executions | undefined;
+  readonly ownerOf: OwnerOf;
   readonly scripts: ScriptSettings | undefined;
   readonly log: Log;
 }
@@ -35,12 +37,12 @@ export class Door {
    * @throws CoreError as {@linkcode LocalServer.listen}
    */
   async open(): Promise<void> {
-    const { store, group, baseDir, executions, scripts, log } = this.#options;
+    const { store, group, baseDir, executions, ownerOf, scripts, log } = this.#options;
     const path = this.#options.path === undefined ? this.#private() : resolve(baseDir, this.#options.path);
     const onProblem = (error: Error, pid: number | undefined) =>
       log("warn", `A client of the bulkheads' socket was cut off or failed: ${error.message}`, { pid });
     try {
-      this.#server = await LocalServer.listen({ path, store, group, executions, onProblem });
+      this.#server = await LocalServer.listen({ path, store, group, executions, ownerOf, onProblem });
     } catch (error) {
       this.close();
       throw error;

@@ -1,11 +1,12 @@
 import process from "node:process";
-import type { Executions } from "../../../core/contracts/executions.ts";
 import type { CoreError } from "../../../core/error.ts";
 import type { BulkheadStore } from "../store.ts";
 import { broken } from "./frame.ts";
 import { writeFault } from "./answers.ts";
 import { listen, type Listening, type Peer, type PeerHandler } from "./listen.ts";
-import { Session, type SessionHost } from "./session.ts";
+import type { KnownExecutions, OwnerOf } from "./peer_process.ts";
+import { Session } from "./session.ts";
+import type { SessionHost } from "./session_host.ts";
 
 export interface LocalServerOptions {
   /** Of the socket. */
@@ -13,7 +14,9 @@ export interface LocalServerOptions {
   /** What keeps the permits: this server's memory, or Redis behind it. */
   readonly store: BulkheadStore;
   /** With it, what a PHP process holds comes back when its request ends, although its connection stays. */
-  readonly executions?: Pick<Executions, "whenEnded"> | undefined;
+  readonly executions?: KnownExecutions | undefined;
+  /** Who owns what an execution asks for, where that is not the execution itself. */
+  readonly ownerOf?: OwnerOf | undefined;
   /** Of the socket; 0o660 when absent. */
   readonly mode?: number;
   /** Who may use the socket besides the server's own user; `www-data` when absent and the server is root. */
@@ -56,6 +59,7 @@ export class LocalServer {
     this.#host = {
       store: options.store,
       executions: options.executions,
+      ownerOf: options.ownerOf,
       helloMs: options.helloMs ?? 5000,
       maxOpen: options.maxOpen ?? 1024,
       maxUnread: 1_048_576,

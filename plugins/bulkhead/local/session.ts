@@ -1,7 +1,5 @@
-import type { Executions } from "../../../core/contracts/executions.ts";
 import { CoreError } from "../../../core/error.ts";
-import { unixPeerPid } from "../../../core/libc.ts";
-import type { BulkheadAnswer, BulkheadAsk, BulkheadGrant, BulkheadStore } from "../store.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadStore } from "../store.ts";
 import { writeCounted, writeDeny, writeFault, writeGrant, writeReleased } from "./answers.ts";
 import {
   type AcquireFrame,
@@ -13,61 +11,38 @@ import {
   version,
   writeWelcome,
 } from "./asks.ts";
+import { Entries } from "./entries.ts";
 import { Entry } from "./entry.ts";
 import { bare, broken, expectLength, FrameReader, longestToServer, op } from "./frame.ts";
 import type { Peer, PeerHandler } from "./listen.ts";
-import { Owners } from "./owners.ts";
-
-/** What all connections of a server share. */
-export interface SessionHost {
-  readonly store: BulkheadStore;
-  readonly executions: Pick<Executions, "whenEnded"> | undefined;
-  /** How long (ms) a peer may take to say its HELLO. */
-  readonly helloMs: number;
-  /** Most asks of one connection that wait or hold permits. */
-  readonly maxOpen: number;
-  /** Bytes of answers that a peer may leave unread. */
-  readonly maxUnread: number;
-  /** The peer broke the rules, or an answer could not be had. */
-  onProblem(error: CoreError, pid: number | undefined): void;
-  onClosed(session: Session): void;
-}
+import { PeerProcess } from "./peer_process.ts";
+import type { SessionHost } from "./session_host.ts";
 
 /** One connection: what it asks for, what it holds, and the end of that. */
 export class Session implements PeerHandler {
   readonly #host: SessionHost;
   readonly #peer: Peer;
   readonly #reader: FrameReader;
-  /** What waits or holds permits, by the peer's number. */
-  readonly #open = new Map<number, Entry>();
-  readonly #owners = new Owners();
+  readonly #process: PeerProcess;
+  readonly #open = new Entries((cause) => void this.#problem(cause));
   #greeted = false;
   #scoped = false;
   #closed = false;
   #hurry: ReturnType<typeof setTimeout> | undefined;
-  /** -1 until it has been looked for. */
-  #pid: number | undefined = -1;
-  /** The execution that asks now. */
-  #execution: object | undefined;
-  #forget: (() => void) | undefined;
   /** For the next wait. */
   #aborter: AbortController | undefined;
 
   constructor(host: SessionHost, peer: Peer) {
     this.#host = host;
     this.#peer = peer;
+    this.#process = new PeerProcess(peer, host.executions, host.ownerOf, () => this.#ended());
     this.#reader = new FrameReader(longestToServer, (type, number, payload) => this.#frame(type, number, payload));
     this.#hurry = setTimeout(() => this.#fail(broken("Expected HELLO within its time")), host.helloMs);
   }
 
   /** The process at the other end; undefined when it cannot be told. */
   get pid(): number | undefined {
-    if (this.#pid === -1) {
-      const { fd } = this.#peer;
-      // 0: a process that this container cannot see.
-      this.#pid = (fd === undefined || fd < 0 ? undefined : unixPeerPid(fd)) || undefined;
-    }
-    return this.#pid;
+    return this.#process.pid;
   }
 
   /** Asks that wait or hold permits. */
@@ -98,9 +73,8 @@ export class Session implements PeerHandler {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#hurry);
-    this.#forget?.();
-    for (const entry of this.#waitsFirst()) this.#drop(entry);
-    this.#open.clear();
+    this.#process.forget();
+    this.#open.dropAll();
     this.#host.onClosed(this);
   }
 
@@ -147,21 +121,25 @@ export class Session implements PeerHandler {
   }
 
   #acquire(number: number, { owner, name, limit, weight, leaseMs, maxWaitMs, maxQueue }: AcquireFrame): void {
-    if (this.#open.has(number)) throw broken(`Expected a number that is free, got ${number}`);
+    if (this.#open.get(number) !== undefined) throw broken(`Expected a number that is free, got ${number}`);
     if (this.#open.size >= this.#host.maxOpen) {
       return this.#write(writeDeny(number, { reason: "queue_full", waitedMs: 0, retryAfterMs: 0 }));
     }
-    const bound = this.#bind();
+    const execution = this.#process.execution();
     // One that nobody has listened to serves again: to make one costs more than all the rest.
     const aborter = maxWaitMs > 0 ? this.#aborter ?? new AbortController() : undefined;
     this.#aborter = undefined;
-    const entry = new Entry(number, owner, bound, leaseMs, aborter);
-    const who = owner === 0 ? undefined : owner > 1 ? this.#owners.take(owner) : bound ? this.#execution! : this;
+    const entry = new Entry(number, owner, execution !== undefined, leaseMs, aborter);
+    const who = owner === 0
+      ? undefined
+      : owner > 1
+      ? this.#open.owners.take(owner, this.#process.asker)
+      : execution ?? this;
     const ask: { -readonly [K in keyof BulkheadAsk]: BulkheadAsk[K] } = { name, limit, weight, leaseMs, maxWaitMs };
     if (maxQueue !== undefined) ask.maxQueue = maxQueue;
     if (who !== undefined) ask.owner = who;
     if (aborter !== undefined) ask.signal = aborter.signal;
-    this.#open.set(number, entry);
+    this.#open.add(entry);
     try {
       const answer = this.#host.store.acquire(ask);
       if (answer instanceof Promise) {
@@ -178,25 +156,25 @@ export class Session implements PeerHandler {
   #answer(entry: Entry, answer: BulkheadAnswer): void {
     if (entry.over) {
       // Nobody is there to take it.
-      if (answer.granted) this.#giveBack(answer);
+      if (answer.granted) this.#open.giveBack(answer);
       return;
     }
     const { number } = entry;
     if (!answer.granted) {
-      this.#remove(entry);
+      this.#open.remove(entry);
       return this.#write(writeDeny(number, answer));
     }
     entry.grant = answer;
     this.#write(writeGrant(number, answer));
     entry.unlisten = answer.onLost(() => {
-      this.#remove(entry);
+      this.#open.remove(entry);
       this.#write(bare(op.lost, number));
     });
   }
 
   #fault(entry: Entry, cause: unknown): void {
     if (entry.over) return;
-    this.#remove(entry);
+    this.#open.remove(entry);
     this.#write(writeFault(entry.number, this.#problem(cause)));
   }
 
@@ -204,8 +182,8 @@ export class Session implements PeerHandler {
     const entry = this.#open.get(number);
     const tell = answered ? (inTime: boolean) => this.#write(writeReleased(number, inTime)) : undefined;
     if (entry?.grant === undefined) return tell?.(false);
-    this.#remove(entry);
-    this.#giveBack(entry.grant, tell);
+    this.#open.remove(entry);
+    this.#open.giveBack(entry.grant, tell);
   }
 
   #count(number: number, count: () => ReturnType<BulkheadStore["counts"]>): void {
@@ -221,21 +199,8 @@ export class Session implements PeerHandler {
     }
   }
 
-  /** Whether the peer runs an execution of the server's: then what it asks for ends with that. */
-  #bind(): boolean {
-    if (this.#execution !== undefined) return true;
-    const { executions } = this.#host;
-    const pid = executions === undefined ? undefined : this.pid;
-    const forget = pid === undefined ? undefined : executions!.whenEnded(pid, () => this.#ended());
-    if (forget === undefined) return false;
-    this.#forget = forget;
-    this.#execution = {};
-    return true;
-  }
-
   #ended(): void {
-    this.#execution = this.#forget = undefined;
-    for (const entry of this.#waitsFirst()) {
+    for (const entry of this.#open.waitsFirst()) {
       if (!entry.bound) continue;
       // It may have finished its response and work on: it closes the connection when it is done.
       if (this.#scoped) entry.expire(() => this.#takeAway(entry));
@@ -243,51 +208,20 @@ export class Session implements PeerHandler {
     }
   }
 
-  /** What waits must not get what is given back. */
-  #waitsFirst(): readonly Entry[] {
-    const all = [...this.#open.values()];
-    return [...all.filter(({ grant }) => grant === undefined), ...all.filter(({ grant }) => grant !== undefined)];
-  }
-
   #takeAway(entry: Entry): void {
-    this.#remove(entry);
+    this.#open.remove(entry);
     const { number, grant } = entry;
-    this.#drop(entry);
+    this.#open.drop(entry);
     if (grant !== undefined) this.#write(bare(op.lost, number));
     else this.#write(writeDeny(number, { reason: "cancelled", waitedMs: entry.waitedMs, retryAfterMs: 0 }));
-  }
-
-  #remove(entry: Entry): void {
-    entry.end();
-    this.#open.delete(entry.number);
-    if (entry.owner > 1) this.#owners.leave(entry.owner);
-  }
-
-  /** Gives back what the entry holds, or ends its wait. */
-  #drop(entry: Entry): void {
-    entry.end();
-    if (entry.grant === undefined) entry.cancel();
-    else this.#giveBack(entry.grant);
-  }
-
-  #giveBack(grant: BulkheadGrant, tell?: (inTime: boolean) => void): void {
-    const failed = (cause: unknown) => {
-      this.#problem(cause);
-      tell?.(false);
-    };
-    try {
-      const inTime = grant.release();
-      if (inTime instanceof Promise) inTime.then(tell, failed);
-      else tell?.(inTime);
-    } catch (cause) {
-      failed(cause);
-    }
   }
 
   #problem(cause: unknown): CoreError {
     const error = CoreError.at("bulkhead", "store", cause);
     // A question that was wrong is the asker's to hear of.
-    if (error.code === "PLUGIN_FAILED" || error.code === "BULKHEAD_PROTOCOL") this.#host.onProblem(error, this.pid);
+    if (error.code === "PLUGIN_FAILED" || error.code === "BULKHEAD_PROTOCOL") {
+      this.#host.onProblem(error, this.pid);
+    }
     return error;
   }
 

@@ -1,7 +1,10 @@
+import type { Holding, Place } from "../deadlock.ts";
 import type { BulkheadAsk, BulkheadGrant } from "../store.ts";
+import type { RedisOwner } from "./host.ts";
 
 /** What a grant asks of the lane it came from. */
 export interface GrantKeeper {
+  readonly place: Place;
   /** Gives the permits back; false when Redis had given them to somebody else. */
   giveBack(grant: RedisGrant): Promise<boolean>;
   /** Its lease has run out on the host's own clock. */
@@ -18,9 +21,11 @@ export function guardOf(sent: number, leaseMs: number): number {
  * Permits from Redis. They count as lost at {@linkcode RedisGrant.guard}, which is before the lease ends on the server's clock
  * whatever has become of the connection: nobody else has them until then.
  */
-export class RedisGrant implements BulkheadGrant {
+export class RedisGrant implements BulkheadGrant, Holding {
   readonly granted = true;
   readonly id: string;
+  readonly place: Place;
+  readonly owner: RedisOwner | undefined;
   readonly name: string;
   readonly weight: number;
   readonly leaseMs: number;
@@ -38,6 +43,7 @@ export class RedisGrant implements BulkheadGrant {
   constructor(
     keeper: GrantKeeper,
     id: string,
+    owner: RedisOwner | undefined,
     ask: BulkheadAsk,
     facts: {
       readonly waitedMs: number;
@@ -49,6 +55,8 @@ export class RedisGrant implements BulkheadGrant {
   ) {
     this.#keeper = keeper;
     this.id = id;
+    this.place = keeper.place;
+    this.owner = owner;
     this.name = ask.name;
     this.weight = ask.weight;
     this.leaseMs = ask.leaseMs;

@@ -1,6 +1,12 @@
 import type { Clock } from "../../../core/clock.ts";
 import type { BulkheadEvents } from "../store.ts";
+import type { KnownOwners, Owner } from "../known_owners.ts";
+import type { RedisGrant } from "./grant.ts";
 import type { RedisLink } from "./link.ts";
+import type { Waiting } from "./waiting.ts";
+
+/** Someone who holds and waits on this host. */
+export type RedisOwner = Owner<RedisGrant, Waiting>;
 
 /**
  * What is done while Redis cannot be reached: nobody is let in (`closed`), everybody is (`open`), or each host lets in its share
@@ -13,6 +19,8 @@ export interface Host {
   readonly id: string;
   readonly link: RedisLink<"main" | "counts">;
   readonly clock: Clock;
+  /** Who holds and waits on this host, whatever the bulkhead. */
+  readonly owners: KnownOwners<RedisGrant, Waiting>;
   readonly policy: OutagePolicy;
   readonly events: BulkheadEvents;
   /** Longest time (ms) between two looks at who waits: what a lost message costs. */

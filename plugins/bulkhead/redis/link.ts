@@ -35,6 +35,9 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
+/** No answer is called late before it has taken so long, in ms: a server forks, a client collects its garbage. */
+const leastPatience = 50;
+
 /** What a server says that cannot serve now; another, or the same a little later, can. */
 const unfit = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOAUTH|WRONGPASS|NOPERM|NOREPLICAS|MOVED|UNBLOCKED)/;
 
@@ -44,13 +47,15 @@ export class RedisLink<Script extends string> {
   readonly #shas = new Map<string, string>();
   #wire: Wire | undefined;
   #cause: unknown = new Error("No connection has been made yet");
-  #downSince: number;
   #closed = false;
+  #first = true;
   #attempts = 0;
   #redial: (() => void) | undefined;
   #seq = 0;
   #inFlight = 0;
   #heardAt = 0;
+  /** How quick answers have been, in ms. */
+  #quick = 0;
   #watch: (() => void) | undefined;
   /** Calls that met a server without the scripts, and those that came after: sent again in order when all are back. */
   #parked: Call[] | undefined;
@@ -59,21 +64,30 @@ export class RedisLink<Script extends string> {
 
   constructor(options: LinkOptions<Script>) {
     this.#options = options;
-    this.#downSince = options.clock.now();
   }
 
   get up(): boolean {
     return this.#wire !== undefined;
   }
 
-  /** Why it is not up. */
+  /** Why it is not up; or, where it seems to be, that no answer comes. */
   get cause(): unknown {
-    return this.#cause;
+    if (this.#wire === undefined) return this.#cause;
+    const silent = Math.round(this.#options.clock.now() - this.#heardAt);
+    return new Error(`No answer from Redis for ${silent} ms`);
   }
 
-  /** Since when it is not up, on the host's clock; Infinity while it is. */
-  get downSince(): number {
-    return this.#wire === undefined ? this.#downSince : Infinity;
+  /** Whether the first attempt to connect has not ended yet. */
+  get first(): boolean {
+    return this.#first;
+  }
+
+  /**
+   * How long (ms) an answer may take before a caller whose time is over waits for it no more: three times what the quick ones took
+   * lately. It falls with one quick answer and rises slowly, so a server that stood still does not raise it.
+   */
+  get patience(): number {
+    return Math.min(Math.max(3 * this.#quick, leastPatience), this.#options.commandTimeout);
   }
 
   /** Dials; resolves when the first attempt has ended, well or not. */
@@ -92,17 +106,19 @@ export class RedisLink<Script extends string> {
         },
       );
       for (const [name, text] of Object.entries<string>(scripts)) {
-        this.#shas.set(name, String(await wire.send(["SCRIPT", "LOAD", text])));
+        this.#shas.set(name, String(await this.#inTime(wire.send(["SCRIPT", "LOAD", text]))));
       }
       if (over !== undefined) throw over.cause;
       if (this.#closed) return wire.destroy();
     } catch (error) {
       wire?.destroy();
       this.#cause = error;
+      this.#first = false;
       if (!this.#closed) this.#options.onRefused(error);
       return this.#again();
     }
     this.#wire = wire;
+    this.#first = false;
     this.#attempts = 0;
     this.#inFlight = 0;
     this.#options.onUp();
@@ -129,12 +145,35 @@ export class RedisLink<Script extends string> {
     if (this.#wire !== undefined) this.#drop(this.#wire, new Error("Closed"));
   }
 
+  /** What is awaited before the connection is watched. */
+  async #inTime<T>(answer: Promise<T>): Promise<T> {
+    const { clock, commandTimeout } = this.#options;
+    const sent = clock.now();
+    let off!: () => void;
+    const late = new Promise<never>((_, reject) => {
+      off = clock.setTimer(commandTimeout, () => reject(new Error(`No answer from Redis for ${commandTimeout} ms`)));
+    });
+    try {
+      const reply = await Promise.race([answer, late]);
+      this.#took(clock.now() - sent);
+      return reply;
+    } finally {
+      off();
+    }
+  }
+
+  #took(ms: number): void {
+    this.#quick = this.#quick === 0 ? ms : Math.min(ms, this.#quick * 1.05 + 0.01);
+  }
+
   #send(wire: Wire, call: Call): void {
     this.commands++;
-    if (this.#inFlight++ === 0) this.#heardAt = this.#options.clock.now();
+    const sent = this.#options.clock.now();
+    if (this.#inFlight++ === 0) this.#heardAt = sent;
     this.#watch ??= this.#options.clock.setTimer(this.#options.commandTimeout, () => this.#look());
     wire.send(["EVALSHA", this.#shas.get(call.script)!, ...call.rest]).then(
       (reply) => {
+        this.#took(this.#options.clock.now() - sent);
         this.#answered(wire);
         call.resolve(reply);
       },
@@ -186,7 +225,6 @@ export class RedisLink<Script extends string> {
     if (wire !== this.#wire) return;
     this.#wire = undefined;
     this.#cause = cause;
-    this.#downSince = this.#options.clock.now();
     this.#watch?.();
     this.#watch = undefined;
     const parked = this.#parked ?? [];

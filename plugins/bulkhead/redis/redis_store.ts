@@ -1,44 +1,17 @@
-import type { Log } from "../../../core/plugin.ts";
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
-import type { Limits } from "../limits.ts";
+import { KnownOwners } from "../known_owners.ts";
 import { checkName } from "../name.ts";
-import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadEvents, BulkheadStore } from "../store.ts";
-import type { Dial } from "./dial.ts";
-import type { Host, OutagePolicy } from "./host.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadStore } from "../store.ts";
+import { throwLater } from "../throw_later.ts";
+import type { Host } from "./host.ts";
 import { channelOf, checkPrefix, defaultPrefix, keysOf } from "./keys.ts";
 import { Lane } from "./lane.ts";
 import { LinkDown, RedisLink } from "./link.ts";
 import { doorbell } from "./operations.ts";
-import { countsScript, mainScript, type ScriptOptions } from "./script.ts";
-
-/** What a Redis store is made of. Times are in ms. */
-export interface RedisStoreOptions {
-  /** How Redis is reached: `dialRedis({ url })`. */
-  readonly dial: Dial;
-  /** How all its keys and channels begin; `fairlead:bulkhead:` when absent. */
-  readonly prefix?: string | undefined;
-  /** The host's own limits: callers may ask for less, never for more. */
-  readonly limits?: Limits | undefined;
-  readonly events?: BulkheadEvents | undefined;
-  /** What is done while Redis cannot be reached; `closed` when absent. */
-  readonly outage?: OutagePolicy | undefined;
-  /** How long Redis may be away before that is done; who waits goes on waiting until then. 500 when absent. */
-  readonly grace?: number | undefined;
-  /** Hosts that there are at least: a host's share of a limit is `limit / hosts` under `degraded`. 1 when absent. */
-  readonly hosts?: number | undefined;
-  /** Longest time between two looks at who waits: what a lost message costs. 1000 when absent. */
-  readonly tick?: number | undefined;
-  /** Without any answer for so long, the connection is made anew; 2000 when absent. */
-  readonly commandTimeout?: number | undefined;
-  readonly log?: Log | undefined;
-  /** Told what a listener threw; the store goes on. Thrown from a microtask when absent. */
-  readonly onError?: ((error: unknown) => void) | undefined;
-  readonly clock?: Clock | undefined;
-  readonly random?: (() => number) | undefined;
-  /** For tests. */
-  readonly script?: ScriptOptions | undefined;
-}
+import { Reach, reasonOf } from "./reach.ts";
+import type { RedisStoreOptions } from "./redis_options.ts";
+import { countsScript, mainScript } from "./script.ts";
 
 /**
  * Permits in Redis 7 or Valkey, for all hosts that share it: first come first served, pushed to who waits, with leases that this
@@ -63,17 +36,14 @@ export class RedisStore implements BulkheadStore {
   readonly #link: RedisLink<"main" | "counts">;
   readonly #host: Host;
   readonly #lanes = new Map<string, Lane>();
+  readonly #reach: Reach;
   /** What `resize` has said, which counts as configured. */
   readonly #resized = new Map<string, number>();
   #starting: Promise<void> | undefined;
   #started = false;
   #closed = false;
-  /** Why it could not connect last, as it was told. */
-  #told: string | undefined = undefined;
-  #outage = false;
   #members = 1;
   #ids = 0;
-  #engage: (() => void) | undefined;
 
   constructor(options: RedisStoreOptions) {
     this.#options = options;
@@ -81,6 +51,13 @@ export class RedisStore implements BulkheadStore {
     this.#clock = options.clock ?? systemClock;
     const random = options.random ?? Math.random;
     const id = hostId();
+    this.#reach = new Reach({
+      lanes: this.#lanes,
+      clock: this.#clock,
+      policy: options.outage ?? "closed",
+      grace: options.grace ?? 500,
+      log: options.log,
+    });
     const script = { ...options.script, prefix: this.#prefix };
     this.#link = new RedisLink({
       dial: options.dial,
@@ -89,12 +66,12 @@ export class RedisStore implements BulkheadStore {
       clock: this.#clock,
       commandTimeout: options.commandTimeout ?? 2000,
       random,
-      onUp: () => this.#up(),
-      onDown: (cause) => this.#down(cause),
-      onRefused: (cause) => this.#refused(cause),
+      onUp: () => this.#reach.up(),
+      onDown: (cause) => this.#reach.down(cause),
+      onRefused: (cause) => this.#reach.refused(cause),
       onMessage: (text) => {
         const bell = doorbell(text);
-        this.#lanes.get(bell.name)?.rung(bell.id, bell.fence);
+        this.#lanes.get(bell.name)?.line.rung(bell.id, bell.fence);
       },
     });
     this.#host = this.#makeHost(id, random);
@@ -123,7 +100,7 @@ export class RedisStore implements BulkheadStore {
   /** Connects. Resolves when the first attempt has ended, well or not: it goes on trying. The first `acquire` does it too. */
   start(): Promise<void> {
     this.#starting ??= (async () => {
-      this.#away();
+      this.#reach.away();
       await this.#link.start();
       this.#started = true;
     })();
@@ -132,11 +109,12 @@ export class RedisStore implements BulkheadStore {
 
   async acquire(ask: BulkheadAsk): Promise<BulkheadAnswer> {
     const limit = this.#limitFor(ask);
-    if (!this.#started) await this.start();
     if (ask.signal?.aborted) {
       return { granted: false, reason: "cancelled", waitedMs: 0, retryAfterMs: 0, cause: ask.signal.reason };
     }
     if (this.#closed) return { granted: false, reason: "draining", waitedMs: 0, retryAfterMs: 0 };
+    // Its time runs meanwhile.
+    if (!this.#started) void this.start();
     return await this.#lane(ask.name).acquire(ask, limit);
   }
 
@@ -178,18 +156,20 @@ export class RedisStore implements BulkheadStore {
   /** Refuses who waits and who comes. The connection lasts until the last permit has been given back or lost. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#starting;
+    this.#reach.close();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.drain()));
+    await this.#starting;
     this.#emptied();
   }
 
   #makeHost(id: string, random: () => number): Host {
     const options = this.#options;
-    const outage = () => this.#outage;
+    const reach = this.#reach;
     const members = () => this.#members;
     return {
       id,
       link: this.#link,
+      owners: new KnownOwners(),
       clock: this.#clock,
       policy: options.outage ?? "closed",
       events: options.events ?? {},
@@ -197,7 +177,7 @@ export class RedisStore implements BulkheadStore {
       onError: options.onError ?? throwLater,
       random,
       get outage() {
-        return outage();
+        return reach.outage;
       },
       get members() {
         return members();
@@ -230,41 +210,6 @@ export class RedisStore implements BulkheadStore {
     return this.#resized.get(name) ?? this.#options.limits?.of(name)?.maxConcurrent;
   }
 
-  #up(): void {
-    this.#engage?.();
-    this.#engage = undefined;
-    this.#told = undefined;
-    this.#options.log?.("info", "Connected to Redis for bulkheads");
-    this.#outage = false;
-    for (const lane of this.#lanes.values()) lane.up();
-  }
-
-  /** It is tried again and again: the same reason is told once. */
-  #refused(cause: unknown): void {
-    const reason = reasonOf(cause);
-    if (reason === this.#told) return;
-    this.#told = reason;
-    this.#options.log?.("warn", "Cannot connect to Redis for bulkheads; trying again", { cause: reason });
-  }
-
-  #down(cause: unknown): void {
-    if (!this.#closed) {
-      const policy = this.#host.policy;
-      this.#options.log?.("warn", "Lost the connection to Redis for bulkheads", { cause: reasonOf(cause), policy });
-    }
-    this.#away();
-  }
-
-  /** There is no connection, not yet or not any more. */
-  #away(): void {
-    for (const lane of this.#lanes.values()) lane.down();
-    if (this.#closed) return;
-    this.#engage ??= this.#clock.setTimer(this.#options.grace ?? 500, () => {
-      this.#outage = true;
-      for (const lane of this.#lanes.values()) lane.outage();
-    });
-  }
-
   /** Forgets lanes that nobody uses, and hangs up when it is closed and nobody is left. */
   #emptied(): void {
     for (const [name, lane] of this.#lanes) {
@@ -275,7 +220,7 @@ export class RedisStore implements BulkheadStore {
       } else if (!this.#closed) break;
     }
     if (!this.#closed || this.#lanes.size > 0) return;
-    this.#engage?.();
+    this.#reach.off();
     this.#link.close();
   }
 }
@@ -284,17 +229,4 @@ export class RedisStore implements BulkheadStore {
 function hostId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function throwLater(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
-}
-
-/** What ended a connection, in words: some errors have only a code, and an orderly end has none. */
-function reasonOf(cause: unknown): string {
-  if (cause === undefined) return "it closed the connection";
-  if (!(cause instanceof Error)) return String(cause);
-  return cause.message || String((cause as Error & { readonly code?: unknown }).code ?? cause.name);
 }

@@ -1,10 +1,21 @@
 import type { Clock } from "../../../core/clock.ts";
+import type { Place, Standing } from "../deadlock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
+import type { RedisOwner } from "./host.ts";
+
+/** A timer that is later than this (ms) tells of a process that was stopped or busy: what came meanwhile is heard first. */
+const lateMs = 10;
 
 /** One ask on its way: the node of the host's own line. */
-export class Waiting {
+export class Waiting implements Standing {
   readonly id: string;
   readonly ask: BulkheadAsk;
+  readonly place: Place;
+  readonly weight: number;
+  /** Known once it stands in line. */
+  owner: RedisOwner | undefined = undefined;
+  /** Whether Redis has said that it waits. */
+  stands = false;
   /** The limit that counts on this host. */
   readonly limit: number;
   /** When it came, in ms on the host's clock. */
@@ -12,7 +23,7 @@ export class Waiting {
   readonly deadline: number;
   /**
    * `parked`: Redis is not being asked; `asked`: its answer is on its way; `queued`: in line there; `leaving`: its time is over, and
-   * Redis is asked whether it was granted at the last moment; `done`: answered.
+   * Redis is asked, for a moment, whether it was granted at the last one; `done`: answered.
    */
   state: "parked" | "asked" | "queued" | "leaving" | "done" = "parked";
   /** Whether Redis may know of it. */
@@ -31,6 +42,7 @@ export class Waiting {
 
   constructor(
     id: string,
+    place: Place,
     ask: BulkheadAsk,
     limit: number,
     since: number,
@@ -38,7 +50,9 @@ export class Waiting {
     reject: (error: unknown) => void,
   ) {
     this.id = id;
+    this.place = place;
     this.ask = ask;
+    this.weight = ask.weight;
     this.limit = limit;
     this.since = since;
     this.deadline = since + ask.maxWaitMs;
@@ -53,6 +67,21 @@ export class Waiting {
     if (signal === undefined) return;
     signal.addEventListener("abort", abort, { once: true });
     this.#unlisten = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. */
+  arm(clock: Clock, ms: number, then: () => void): void {
+    this.#timer?.();
+    const due = clock.now() + ms;
+    this.#timer = clock.setTimer(ms, () => {
+      if (clock.now() - due < lateMs) then();
+      else this.#timer = clock.setTimer(lateMs, then);
+    });
+  }
+
+  /** Whether it is to be answered now or never. */
+  get now(): boolean {
+    return this.ask.maxWaitMs === 0;
   }
 
   /** Ms that it would wait still. */

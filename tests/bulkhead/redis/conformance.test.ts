@@ -38,5 +38,5 @@ for (const kind of ["redis", "valkey"] satisfies ServerKind[]) {
         await Promise.all([store.close(), other.close()]);
       },
     };
-  }, { vanishMs: 450, deadlocks: false, slackMs: 60 });
+  }, { vanishMs: 450, deadlocks: true, slackMs: 60 });
 }

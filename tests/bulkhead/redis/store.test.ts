@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Dial, dialRedis } from "../../../plugins/bulkhead/redis/dial.ts";
-import { RedisStore, type RedisStoreOptions } from "../../../plugins/bulkhead/redis/redis_store.ts";
+import type { RedisStoreOptions } from "../../../plugins/bulkhead/redis/redis_options.ts";
+import { RedisStore } from "../../../plugins/bulkhead/redis/redis_store.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadGrant } from "../../../plugins/bulkhead/store.ts";
 import { allowSlowTests, pause, waitFor, within } from "../../support/wait.ts";
 import { connectTo } from "./rig.ts";
