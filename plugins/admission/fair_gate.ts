@@ -9,6 +9,14 @@ import type { LineOptions } from "./gate_options.ts";
 import { Line, type WaitingLine } from "./line.ts";
 import { ENTERED, type Node, OWNER, STATE, WEIGHT } from "./queue_node.ts";
 
+/** One who waits, for whoever wants to look. */
+export interface WaiterView {
+  readonly criticality: Criticality;
+  readonly key: string | undefined;
+  readonly weight: number;
+  readonly waitedMs: number;
+}
+
 /**
  * A gate with one line in strict order of arrival. A permit that comes back is handed to the oldest waiter before anyone
  * else can ask for it, and a heavy waiter at the head holds the lighter ones behind it, so nobody starves.
@@ -75,6 +83,18 @@ export class FairGate extends GateCore implements Gate {
   /** Whether the line has stood for so long that the gate sheds, as far as it was told to. */
   get overloaded(): boolean {
     return false;
+  }
+
+  /** Who waits, in the order they came, at most so many of them. */
+  waiting(most: number = Infinity): WaiterView[] {
+    const now = this.clock.now();
+    const shown: WaiterView[] = [];
+    for (const node of this.line) {
+      if (shown.length >= most) break;
+      const { criticality = "critical", key } = node;
+      shown.push({ criticality, key, weight: node[WEIGHT]!, waitedMs: now - node[ENTERED]! });
+    }
+    return shown;
   }
 
   tryEnter(weight = 1): boolean {

@@ -34,6 +34,7 @@ export abstract class GateCore {
   protected shut = false;
   readonly #predict: boolean;
   readonly #onOvertake: (() => void) | undefined;
+  readonly #onRefused: ((reason: Refusal) => void) | undefined;
   readonly #drained: (() => void)[] = [];
   #seq = 0;
 
@@ -47,7 +48,8 @@ export abstract class GateCore {
     this.line = line;
     this.#predict = options.predict ?? false;
     this.#onOvertake = options.onOvertake;
-    this.outbox = new Outbox(this.tally, options.onError ?? throwLater);
+    this.#onRefused = options.onRefused;
+    this.outbox = new Outbox(this.tally, options.onError ?? throwLater, options.onRefused);
     this.deadlines = new Deadlines(line, this.grace, sorted, this.clock, () => this.#expire());
   }
 
@@ -131,6 +133,7 @@ export abstract class GateCore {
 
   protected refuse(reason: Exclude<Refusal, "cancelled">): Refusal {
     this.tally.refused[reason]++;
+    this.#onRefused?.(reason);
     return reason;
   }
 
