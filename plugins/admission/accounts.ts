@@ -10,10 +10,14 @@ export class Account {
   /** Its waiters, and the permits they want. */
   queued = 0;
   wanted = 0;
+  /** Rounds of classes it takes part in. */
+  rounds = 0;
   /** Whether the caps on keys are for it: not for those who share a record, nor for waiters without a key. */
   readonly capped: boolean;
-  /** Its lines by class, made when first used. */
-  readonly lines: (KeyLine | undefined)[] = [undefined, undefined, undefined, undefined];
+  /** Its line in the class it came to first: of most keys the only one. */
+  first: KeyLine | undefined = undefined;
+  /** Those in other classes. */
+  others: KeyLine[] | undefined = undefined;
 
   constructor(key: string, capped: boolean) {
     this.key = key;
@@ -21,13 +25,22 @@ export class Account {
   }
 
   line(place: number): KeyLine {
-    return this.lines[place] ??= new KeyLine(this, place);
+    const first = this.first ??= new KeyLine(this, place);
+    return first.place === place ? first : this.#other(place);
+  }
+
+  #other(place: number): KeyLine {
+    this.others ??= [];
+    for (const line of this.others) if (line.place === place) return line;
+    const line = new KeyLine(this, place);
+    this.others.push(line);
+    return line;
   }
 }
 
 /** Records for keys beyond the bound. */
 const shared = 64;
-/** Records kept for keys to come, so that keys that come and go allocate nothing. */
+/** Records kept for keys to come, the one used last first: it is still in the cache. */
 const spare = 1024;
 
 /**
@@ -36,14 +49,14 @@ const spare = 1024;
  */
 export class Accounts {
   readonly #most: number;
-  readonly #weigh: (key: string) => number;
+  readonly #weigh: ((key: string) => number) | undefined;
   readonly #known = new Map<string, Account>();
   readonly #spare: Account[] = [];
   readonly #shared: Account[] = [];
   /** The record of all who have no key. */
   readonly common: Account = new Account("", false);
 
-  constructor(most: number, weigh: (key: string) => number = () => 1) {
+  constructor(most: number, weigh?: (key: string) => number) {
     this.#most = most;
     this.#weigh = weigh;
   }
@@ -56,11 +69,8 @@ export class Accounts {
     return key === undefined ? this.common : this.#known.get(key);
   }
 
-  /** The record of `key`, made if need be. {@linkcode Accounts.tidy} ends it. */
-  of(key: string | undefined): Account {
-    if (key === undefined) return this.common;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+  /** Makes the record of a key that has none, or has it share one. {@linkcode Accounts.tidy} ends it. */
+  make(key: string): Account {
     if (this.#known.size >= this.#most || this.#shared.length > 0) {
       const together = hash(key) % shared;
       // Whoever's key waits in a shared record must not be passed by one that came when there was room again.
@@ -70,17 +80,19 @@ export class Accounts {
     }
     const account = this.#spare.pop() ?? new Account(key, true);
     account.key = key;
-    const share = this.#weigh(key);
-    account.share = share > 0 && share < Infinity ? share : 1;
+    if (this.#weigh !== undefined) {
+      const share = this.#weigh(key);
+      account.share = share > 0 && share < Infinity ? share : 1;
+    }
     this.#known.set(key, account);
     return account;
   }
 
   /** Forgets a key that neither waits nor holds nor owes. */
   tidy(account: Account): void {
-    if (!account.capped || account.queued > 0 || account.used > 0) return;
-    for (const line of account.lines) if (line?.after !== undefined) return;
-    for (const line of account.lines) if (line !== undefined) line.deficit = line.mean = 0;
+    if (!account.capped || account.queued > 0 || account.used > 0 || account.rounds > 0) return;
+    if (account.first !== undefined) account.first.deficit = account.first.mean = 0;
+    if (account.others !== undefined) { for (const line of account.others) line.deficit = line.mean = 0; }
     if (this.#known.get(account.key) !== account) return;
     this.#known.delete(account.key);
     if (this.#spare.length < spare) this.#spare.push(account);

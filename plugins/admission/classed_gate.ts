@@ -1,6 +1,7 @@
 import { CoreError } from "../../core/error.ts";
 import type { Criticality, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { whole } from "./checks.ts";
+import type { Account } from "./accounts.ts";
 import type { ClassLine } from "./class_line.ts";
 import { ClassedLine } from "./classed_line.ts";
 import { classes, placeOf } from "./classes.ts";
@@ -31,6 +32,8 @@ const usualShares: Readonly<Record<Criticality, number>> = {
  */
 export class ClassedGate extends FairGate {
   declare protected readonly line: ClassedLine;
+  /** Whether a free permit can be had without a look at the key. */
+  readonly #simple: boolean;
   readonly #classed: boolean;
   readonly #keyLimit: number;
   readonly #keyQueue: number;
@@ -60,6 +63,7 @@ export class ClassedGate extends FairGate {
         `Cannot serve the newest first at gate ${this.name} without a grace window: old waiters would be left for ever`,
       );
     }
+    this.#simple = !this.line.capped && !this.line.timed;
     this.#classed = shares !== undefined;
     this.#keyLimit = cap("key limit", keyLimit);
     this.#keyQueue = cap("waiters of a key", keyQueue);
@@ -93,26 +97,35 @@ export class ClassedGate extends FairGate {
     const node: Node = waiter;
     const weight = this.arrive(node);
     const line = this.line;
-    const late = this.tooLate(node);
+    const arrived = this.timeFor(node);
+    const late = this.tooLate(node, arrived);
     if (late !== undefined) return this.refuse(late);
     const place = line.placeOf(node);
     if (this.#cut(place)) return this.refuse("class");
+    if (this.#simple && this.tryEnter(weight)) {
+      // Nothing is put down of its class and key, so nothing is when it leaves.
+      if (node[LINE] !== undefined) node[LINE] = undefined;
+      this.hold(node, weight);
+      return this.#pass(place);
+    }
     const account = line.accountOf(node);
     const above = line.above(account, weight + (account?.wanted ?? 0));
     if (above && (this.#keyQueue === Infinity || weight > this.#keyLimit)) return this.refuse("key");
-    if (!above && this.tryEnter(weight)) return this.#claim(node, weight, place);
+    if (!above && !this.#simple && this.tryEnter(weight)) return this.#claim(node, weight, account, place);
     if (account !== undefined && account.capped && account.queued >= this.#keyQueue) return this.refuse("key");
-    const never = this.hopeless(node, weight);
+    const now = arrived || this.clock.now();
+    const never = this.hopeless(node, weight, now);
     if (never !== undefined) return this.refuse(never);
     const full = line.size >= this.maxQueue;
     const lower = full ? line.lowest(place) : undefined;
-    const victim = full ? lower ?? line.crowding(place, account) : undefined;
-    if (victim !== undefined) this.decide(victim, lower === undefined ? "key" : "evicted", this.clock.now());
+    const victim = full ? lower ?? line.classes[place]!.crowding((account?.queued ?? 0) + 1) : undefined;
+    if (victim !== undefined) this.decide(victim, lower === undefined ? "key" : "evicted", now);
     else if (full) return this.refuse("full");
+    // Who has just left the line may have been the last of the newcomer's key.
+    line.assign(node, victim === undefined ? account : line.accountOf(node), place);
     const head = line.head;
-    this.park(node, weight);
+    this.park(node, weight, now);
     if (victim === undefined && line.head === head) return "queued";
-    const now = this.clock.now();
     while (this.grantNext(now));
     return this.outbox.deliverFor(node);
   }
@@ -125,7 +138,7 @@ export class ClassedGate extends FairGate {
     const queue = this.line.classes[node[LINE]!.place]!;
     const codel = this.#codel[queue.place]!;
     if (this.#newest[queue.place] && this.#turn(queue, codel, now)) return true;
-    const tooLong = codel.judge(now - node[ENTERED]!, now, this.perMs(now));
+    const tooLong = codel.judge(now - node[ENTERED]!, now, codel.closes(now) ? this.perMs(now) : 0);
     // Refusing the last in line would leave the permits idle.
     if (!tooLong || !this.#sheds || this.line.size === 1) return super.grantNext(now);
     this.decide(node, "codel", now);
@@ -133,7 +146,10 @@ export class ClassedGate extends FairGate {
   }
 
   protected override charge(node: Node, now: number): void {
-    this.#threshold?.observe(now - node[ENTERED]!, now, this.perMs(now));
+    const threshold = this.#threshold;
+    if (threshold !== undefined) {
+      threshold.observe(now - node[ENTERED]!, now, threshold.closes(now) ? this.perMs(now) : 0);
+    }
     this.line.charge(node, now);
   }
 
@@ -170,9 +186,14 @@ export class ClassedGate extends FairGate {
     return true;
   }
 
-  #claim(node: Node, weight: number, place: number): "granted" {
+  #claim(node: Node, weight: number, account: Account | undefined, place: number): "granted" {
     this.hold(node, weight);
+    this.line.assign(node, account, place);
     this.line.claim(node, this.line.timed ? this.clock.now() : 0);
+    return this.#pass(place);
+  }
+
+  #pass(place: number): "granted" {
     this.#codel?.[place]?.passed();
     this.#threshold?.passed();
     return "granted";

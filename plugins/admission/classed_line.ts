@@ -1,10 +1,11 @@
 import { type Account, Accounts } from "./accounts.ts";
 import { ClassLine } from "./class_line.ts";
-import { placeOf } from "./classes.ts";
+import { ClassRound } from "./class_round.ts";
+import { defaultClass, placeOf } from "./classes.ts";
 import type { Fair } from "./gate_options.ts";
 import type { KeyLine } from "./key_line.ts";
 import type { WaitingLine } from "./line.ts";
-import { AHEAD, BEHIND, COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
+import { COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
 
 export interface ClassedLineOptions {
   /** By place of the class. All are one class when absent. */
@@ -17,18 +18,13 @@ export interface ClassedLineOptions {
   readonly keyWeight?: ((key: string) => number) | undefined;
 }
 
-/** Waiters looked at for one whose key crowds out others. */
-const looked = 16;
-
 /** How much of a new measurement of slot time goes into the mean. */
 const fresh = 0.1;
 
 /**
- * A line of classes with guaranteed shares, in each of them keys that take turns, in each key an order of arrival.
- *
- * Between classes: self-clocked fair queuing (Golestani, INFOCOM 1994). Each class runs on its own virtual clock, what it
- * was charged over its share; the one whose next waiter would move it least far is next, and a class that was idle starts
- * where the others are. Between keys: {@linkcode KeyRing}. Every operation is O(1) in waiters and keys.
+ * A line of classes with guaranteed shares ({@linkcode ClassRound}), in each of them keys that take turns
+ * ({@linkcode KeyRing}), in each key an order of arrival. Every operation is O(1) in waiters and keys, and who neither becomes
+ * next nor was it is counted and no more.
  *
  * Charged is a count of permits, or, with `fair: "time"`, how long they are out: a guess when they are given, set right when
  * they come back.
@@ -39,24 +35,31 @@ export class ClassedLine implements WaitingLine {
   weight = 0;
   readonly classes: readonly ClassLine[];
   readonly accounts: Accounts;
+  readonly round: ClassRound;
   /** Permits out of waiters with a key: they can be given back by their waiters only. */
   bound = 0;
   readonly #classed: boolean;
   readonly #keyed: boolean;
   readonly #cap: number;
+  /** Whether keys have a cap. */
+  readonly capped: boolean;
   /** Whether time is charged. */
   readonly timed: boolean;
-  /** Virtual time: where the class was that was served last. */
-  served = 0;
 
   constructor(options: ClassedLineOptions) {
-    this.accounts = new Accounts(options.maxKeys, options.keyWeight);
-    const idle = (account: Account) => this.accounts.tidy(account);
-    this.classes = [0, 1, 2, 3].map((place) => new ClassLine(place, options.shares?.[place] ?? 1, idle));
-    this.#classed = options.shares !== undefined;
-    this.#keyed = options.keys;
-    this.#cap = options.keyLimit;
-    this.timed = options.fair === "time";
+    const { shares, keys, keyLimit, fair, maxKeys, keyWeight } = options;
+    const accounts = new Accounts(maxKeys, keyWeight);
+    const idle = (account: Account) => accounts.tidy(account);
+    this.classes = [0, 1, 2, 3].map((place) =>
+      new ClassLine(place, shares?.[place] ?? 1, accounts.common.line(place), keys, idle)
+    );
+    this.accounts = accounts;
+    this.round = new ClassRound(this.classes);
+    this.#classed = shares !== undefined;
+    this.#keyed = keys;
+    this.#cap = keyLimit;
+    this.capped = keyLimit !== Infinity;
+    this.timed = fair === "time";
   }
 
   get oldest(): Node | undefined {
@@ -68,48 +71,55 @@ export class ClassedLine implements WaitingLine {
   }
 
   placeOf(node: Node): number {
-    return this.#classed ? placeOf(node.criticality) : placeOf(undefined);
+    return this.#classed ? placeOf(node.criticality) : defaultClass;
   }
 
-  /** The record of the key of `node`, if there is one yet. */
+  /** The record of the key of `node`; undefined when nobody has used it. */
   accountOf(node: Node): Account | undefined {
     return this.#keyed ? this.accounts.find(node.key) : this.accounts.common;
   }
 
+  /** Says where `node` waits, or whose permits it takes: of `account`, as {@linkcode ClassedLine.accountOf} has just found it. */
+  assign(node: Node, account: Account | undefined, place: number): void {
+    node[LINE] = (account ?? this.accounts.make(node.key!)).line(place);
+  }
+
   /** Whether `weight` permits more would take `account` above its cap. */
   above(account: Account | undefined, weight: number): boolean {
+    if (!this.capped) return false;
     if (account === undefined) return weight > this.#cap;
     return account.capped && account.used + weight > this.#cap;
   }
 
   push(node: Node): void {
-    const account = this.#keyed ? this.accounts.of(node.key) : this.accounts.common;
-    const place = this.placeOf(node), weight = node[WEIGHT]!;
-    const line = account.line(place), queue = this.classes[place]!;
-    node[LINE] = line;
+    const line = node[LINE]!, weight = node[WEIGHT]!;
+    const queue = this.classes[line.place]!, account = line.account;
     line.push(node);
     queue.append(node);
-    queue.weight += weight;
     account.queued++;
     account.wanted += weight;
     this.size++;
     this.weight += weight;
+    // Behind another of its key, in order of arrival: nobody's turn changes.
+    if (line.size > 1 && !queue.newest) return;
     this.#look(line, queue);
     this.#elect();
   }
 
   remove(node: Node): void {
     const line = node[LINE]!, weight = node[WEIGHT]!;
-    const queue = this.classes[line.place]!;
-    line.account.queued--;
-    line.account.wanted -= weight;
+    const queue = this.classes[line.place]!, account = line.account;
+    const first = line.head === node;
+    account.queued--;
+    account.wanted -= weight;
     line.remove(node);
     queue.unlink(node);
-    queue.weight -= weight;
     this.size--;
     this.weight -= weight;
+    if (!first && !queue.newest) return;
+    if (this.capped) this.#lookAll(account);
     this.#look(line, queue);
-    this.accounts.tidy(line.account);
+    if (line.size === 0) this.accounts.tidy(account);
     this.#elect();
   }
 
@@ -118,9 +128,8 @@ export class ClassedLine implements WaitingLine {
     const line = node[LINE]!, weight = node[WEIGHT]!;
     const queue = this.classes[line.place]!;
     const cost = this.timed ? queue.guess(line, weight) : weight;
-    if (queue.started > this.served) this.served = queue.started;
-    queue.started += cost / queue.share;
-    queue.ring.charge(line, cost);
+    this.round.charge(queue, cost);
+    if (this.#keyed) queue.ring.charge(line, cost);
     if (this.timed) {
       node[COST] = cost;
       node[SINCE] = now;
@@ -133,10 +142,10 @@ export class ClassedLine implements WaitingLine {
     if (this.timed) {
       node[COST] = 0;
       node[SINCE] = now;
-    } else if (!this.#keyed || this.#cap === Infinity || node.key === undefined) return;
-    const account = this.#keyed ? this.accounts.of(node.key) : this.accounts.common;
-    node[LINE] = account.line(this.placeOf(node));
+    }
+    const { account } = node[LINE]!;
     this.#count(account, node[WEIGHT]!);
+    if (this.capped) this.#lookAll(account);
   }
 
   /** Takes note that the permits of `node` are back. `ran`: it was told that it had them. */
@@ -144,16 +153,17 @@ export class ClassedLine implements WaitingLine {
     const line = node[LINE];
     if (line === undefined) return;
     node[LINE] = undefined;
-    const queue = this.classes[line.place]!;
+    const queue = this.classes[line.place]!, account = line.account;
     if (!ran) this.#correct(line, queue, -(this.timed ? node[COST]! : node[WEIGHT]!));
     else if (this.timed) {
       const weight = node[WEIGHT]!, cost = node[COST]!, spent = (now - node[SINCE]!) * weight;
       this.#learn(line, queue, spent / weight);
       if (cost > 0) this.#correct(line, queue, spent - cost);
     }
-    this.#count(line.account, -node[WEIGHT]!);
-    this.accounts.tidy(line.account);
-    if (ran && !this.timed && this.#cap === Infinity) return;
+    this.#count(account, -node[WEIGHT]!);
+    if (this.capped) this.#lookAll(account);
+    this.accounts.tidy(account);
+    if (ran && !this.timed && !this.capped) return;
     this.#choose(queue);
     this.#elect();
   }
@@ -167,24 +177,6 @@ export class ClassedLine implements WaitingLine {
     return undefined;
   }
 
-  /**
-   * Of the newest in the class at `place`, one whose key has most waiters of theirs, and at least two more than `account`:
-   * who has filled the line is likely to have come last.
-   */
-  crowding(place: number, account: Account | undefined): Node | undefined {
-    if (!this.#keyed) return undefined;
-    let most = (account?.queued ?? 0) + 1;
-    let found: Node | undefined;
-    let node = this.classes[place]!.latest;
-    for (let i = 0; i < looked && node !== undefined; i++, node = node[AHEAD]) {
-      const theirs = node[LINE]!.account;
-      if (!theirs.capped || theirs.queued <= most) continue;
-      most = theirs.queued;
-      found = node;
-    }
-    return found;
-  }
-
   rival(node: Node): Node | undefined {
     return node[LINE]?.head;
   }
@@ -195,9 +187,13 @@ export class ClassedLine implements WaitingLine {
     if (own.newest || this.above(account, weight)) return 0;
     let shares = own.share;
     for (const each of this.classes) if (each !== own && each.next !== undefined) shares += each.share;
-    const keys = own.ring.able + (account?.lines[place]?.able ? 0 : 1);
-    const ofKey = ((account?.lines[place]?.weight ?? 0) + weight) * keys;
-    return Math.min(this.weight + weight, Math.min(own.weight + weight, ofKey) * shares / own.share);
+    let ofClass = own.weight + weight;
+    if (this.#keyed) {
+      const line = account?.line(place);
+      const keys = own.ring.able + (line?.able ? 0 : 1);
+      ofClass = Math.min(ofClass, ((line?.weight ?? 0) + weight) * keys);
+    }
+    return Math.min(this.weight + weight, ofClass * shares / own.share);
   }
 
   /** The order of `queue` has changed. */
@@ -208,25 +204,13 @@ export class ClassedLine implements WaitingLine {
   }
 
   *[Symbol.iterator](): Generator<Node> {
-    const ahead = this.classes.map((each) => each.oldest);
-    for (let first = this.#first(ahead); first !== undefined; first = this.#first(ahead)) {
-      ahead[ahead.indexOf(first)] = first[BEHIND];
-      yield first;
-    }
+    yield* this.classes.flatMap(({ arrivals }) => [...arrivals]).sort((a, b) => a[SEQ]! - b[SEQ]!);
   }
 
   /** `line` has cost its class and key `more` than they were charged. */
   #correct(line: KeyLine, queue: ClassLine, more: number): void {
     queue.started += more / queue.share;
-    queue.ring.charge(line, more);
-  }
-
-  #first(nodes: readonly (Node | undefined)[]): Node | undefined {
-    let first: Node | undefined;
-    for (const node of nodes) {
-      if (node !== undefined && (first === undefined || node[SEQ]! < first[SEQ]!)) first = node;
-    }
-    return first;
+    if (this.#keyed) queue.ring.charge(line, more);
   }
 
   /** `account` has `weight` permits more, or less. */
@@ -234,39 +218,46 @@ export class ClassedLine implements WaitingLine {
     if (!account.capped) return;
     account.used += weight;
     this.bound += weight;
-    if (this.#cap === Infinity) return;
-    for (const line of account.lines) if (line !== undefined) this.#look(line, this.classes[line.place]!);
+  }
+
+  /** Looks at all lines of a key with a cap, of which more or less is out. */
+  #lookAll(account: Account): void {
+    if (account.queued === 0) return;
+    const { first, others } = account;
+    if (first !== undefined) this.#look(first, this.classes[first.place]!);
+    if (others !== undefined) { for (const line of others) this.#look(line, this.classes[line.place]!); }
   }
 
   /** Looks whether somebody of `line` may be let in, and who of its class is next. */
   #look(line: KeyLine, queue: ClassLine): void {
-    const first = line.first(queue.newest);
-    const able = first !== undefined && !this.above(line.account, first[WEIGHT]!);
+    if (!this.#keyed) return this.#next(queue, line.first(queue.newest));
+    const able = line.size > 0 && (!this.capped || !this.above(line.account, line.first(queue.newest)![WEIGHT]!));
     if (able && !line.able) queue.ring.enable(line);
     else if (!able && line.able) queue.ring.disable(line);
     this.#choose(queue);
   }
 
   #choose(queue: ClassLine): void {
+    if (!this.#keyed) return this.#next(queue, queue.common.first(queue.newest));
     let next = queue.ring.choose()?.first(queue.newest);
-    while (next !== undefined && this.above(next[LINE]!.account, next[WEIGHT]!)) {
+    while (this.capped && next !== undefined && this.above(next[LINE]!.account, next[WEIGHT]!)) {
       // With the order turned round another of the key is first, and may be too heavy for it now.
       queue.ring.disable(next[LINE]!);
       next = queue.ring.choose()?.first(queue.newest);
     }
-    if (queue.next === undefined && next !== undefined && queue.started < this.served) queue.started = this.served;
+    this.#next(queue, next);
+  }
+
+  #next(queue: ClassLine, next: Node | undefined): void {
+    if (queue.next === undefined && next !== undefined) this.round.resume(queue);
     queue.next = next;
-    if (next === undefined) return;
+    if (next === undefined || !this.#classed) return;
     const cost = this.timed ? queue.guess(next[LINE]!, next[WEIGHT]!) : next[WEIGHT]!;
     queue.finish = queue.started + cost / queue.share;
   }
 
   #elect(): void {
-    let first: ClassLine | undefined;
-    for (const each of this.classes) {
-      if (each.next !== undefined && (first === undefined || each.finish < first.finish)) first = each;
-    }
-    this.head = first?.next;
+    this.head = this.#classed ? this.round.elect()?.next : this.classes[defaultClass]!.next;
   }
 
   #learn(line: KeyLine, queue: ClassLine, ms: number): void {

@@ -37,8 +37,14 @@ export class Codel {
     return now < this.#ends + this.interval;
   }
 
+  /** Whether a wait that ends at `now` closes an interval, so that {@linkcode Codel.judge} needs to know the drain rate. */
+  closes(now: number): boolean {
+    return now >= this.#ends;
+  }
+
   /**
-   * Takes in a wait of `waited` ms that ends now, on a gate that gives back `perMs` permits per ms (`Infinity`: unknown);
+   * Takes in a wait of `waited` ms that ends now, on a gate that gives back `perMs` permits per ms (`Infinity`: unknown; of
+   * account only when an interval closes);
    * true when it was too long.
    */
   judge(waited: number, now: number, perMs: number): boolean {

@@ -19,8 +19,8 @@ export class DeadlineHeap {
   }
 
   remove(node: Node): void {
-    const slot = node[SLOT]!;
-    if (slot < 0) return;
+    const slot = node[SLOT];
+    if (slot === undefined || slot < 0) return;
     node[SLOT] = -1;
     const last = this.#nodes.pop()!;
     if (last === node) return;

@@ -2,7 +2,7 @@ import { Alarm } from "../../core/alarm.ts";
 import type { Clock } from "../../core/clock.ts";
 import { DeadlineHeap, endsBefore } from "./deadline_heap.ts";
 import type { WaitingLine } from "./line.ts";
-import { ENTERED, EXPIRES, type Node, SLOT } from "./queue_node.ts";
+import { ENTERED, EXPIRES, type Node } from "./queue_node.ts";
 
 /**
  * When the waits of a line end. Whoever came first has its grace window end first, so the line itself is the queue of those
@@ -28,7 +28,6 @@ export class Deadlines {
     const deadline = node.deadline ?? Infinity;
     const expires = deadline < graceEnds ? deadline : graceEnds;
     node[EXPIRES] = expires;
-    node[SLOT] = -1;
     if (expires === Infinity) return;
     if (expires < graceEnds || !this.#sorted) this.#heap.add(node);
     this.#alarm.by(expires, now);

@@ -1,18 +1,21 @@
 import { CoreError } from "../../core/error.ts";
 import type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { acquire, type AcquireOptions, GatePermit } from "./acquire.ts";
-import { throwLater, whole } from "./checks.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { type Counts, type Tally, tally } from "./counts.ts";
-import { Deadlines } from "./deadlines.ts";
-import { DrainRate, secondsToDrain } from "./drain_rate.ts";
+import { whole } from "./checks.ts";
+import type { Counts } from "./counts.ts";
+import { secondsToDrain } from "./drain_rate.ts";
+import { GateCore } from "./gate_core.ts";
 import type { LineOptions } from "./gate_options.ts";
 import { Line, type WaitingLine } from "./line.ts";
-import { Outbox } from "./outbox.ts";
-import { ENTERED, EXPIRES, type Node, OWNER, SEQ, STATE, WEIGHT } from "./queue_node.ts";
+import { ENTERED, type Node, OWNER, STATE, WEIGHT } from "./queue_node.ts";
 
-/** Of the time a waiter has left, how much a foretold wait must exceed for it to be refused: its place in line costs little. */
-const doubt = 1.25;
+/** One who waits, for whoever wants to look. */
+export interface WaiterView {
+  readonly criticality: Criticality;
+  readonly key: string | undefined;
+  readonly weight: number;
+  readonly waitedMs: number;
+}
 
 /**
  * A gate with one line in strict order of arrival. A permit that comes back is handed to the oldest waiter before anyone
@@ -26,38 +29,13 @@ const doubt = 1.25;
  * using permit = await gate.acquire({ signal });
  * ```
  */
-export class FairGate implements Gate {
-  readonly name: string;
-  readonly maxQueue: number;
-  readonly grace: number;
-  protected readonly clock: Clock;
-  protected readonly line: WaitingLine;
-  protected readonly tally: Tally = tally();
-  protected readonly outbox: Outbox;
-  protected readonly rate: DrainRate = new DrainRate();
-  protected max: number;
-  protected inUse = 0;
-  protected shut = false;
-  readonly #predict: boolean;
-  readonly #deadlines: Deadlines;
+export class FairGate extends GateCore implements Gate {
   readonly #random: () => number;
-  readonly #onOvertake: (() => void) | undefined;
-  readonly #drained: (() => void)[] = [];
-  #seq = 0;
 
   /** `sorted`: whoever came first has waited longest. */
   constructor(options: LineOptions, line: WaitingLine = new Line(), sorted = true) {
-    this.name = options.name ?? "gate";
-    this.max = whole("limit", options.limit);
-    this.maxQueue = options.maxQueue ?? Infinity;
-    this.grace = options.grace ?? Infinity;
-    this.clock = options.clock ?? systemClock;
-    this.line = line;
-    this.#predict = options.predict ?? false;
+    super(options, line, sorted);
     this.#random = options.random ?? Math.random;
-    this.#onOvertake = options.onOvertake;
-    this.outbox = new Outbox(this.tally, options.onError ?? throwLater);
-    this.#deadlines = new Deadlines(line, this.grace, sorted, this.clock, () => this.#expire());
   }
 
   get limit(): number {
@@ -107,8 +85,20 @@ export class FairGate implements Gate {
     return false;
   }
 
+  /** Who waits, in the order they came, at most so many of them. */
+  waiting(most: number = Infinity): WaiterView[] {
+    const now = this.clock.now();
+    const shown: WaiterView[] = [];
+    for (const node of this.line) {
+      if (shown.length >= most) break;
+      const { criticality = "critical", key } = node;
+      shown.push({ criticality, key, weight: node[WEIGHT]!, waitedMs: now - node[ENTERED]! });
+    }
+    return shown;
+  }
+
   tryEnter(weight = 1): boolean {
-    if (weight !== 1) this.#check(weight);
+    if (weight !== 1) this.check(weight);
     if (this.line.head !== undefined || this.inUse + weight > this.max || this.shut) return false;
     this.inUse += weight;
     this.tally.immediate++;
@@ -118,13 +108,15 @@ export class FairGate implements Gate {
   enter(waiter: Waiter): "granted" | "queued" | Refusal {
     const node: Node = waiter;
     const weight = this.arrive(node);
-    const late = this.tooLate(node);
+    const arrived = this.timeFor(node);
+    const late = this.tooLate(node, arrived);
     if (late !== undefined) return this.refuse(late);
     if (this.tryEnter(weight)) return this.hold(node, weight);
     if (this.line.size >= this.maxQueue) return this.refuse("full");
-    const never = this.hopeless(node, weight);
+    const now = arrived || this.clock.now();
+    const never = this.hopeless(node, weight, now);
     if (never !== undefined) return this.refuse(never);
-    this.park(node, weight);
+    this.park(node, weight, now);
     return "queued";
   }
 
@@ -133,10 +125,10 @@ export class FairGate implements Gate {
     const state = node[STATE];
     if (node[OWNER] !== this || state === "done" || state === "held") return false;
     const head = this.line.head;
-    if (state === "queued") this.#unlink(node, this.clock.now());
+    if (state === "queued") this.unlink(node, this.clock.now());
     node[STATE] = "done";
     this.tally.cancelled++;
-    if (state === "granted") this.#takeBack(node[WEIGHT]!, node, false);
+    if (state === "granted") this.takeBack(node[WEIGHT]!, node, false);
     else if (this.line.head !== head) this.serve();
     return true;
   }
@@ -157,7 +149,7 @@ export class FairGate implements Gate {
         `Cannot give back ${held} permits at gate ${this.name}: ${this.unbound} are out that belong to no waiter with a key`,
       );
     }
-    this.#takeBack(held, undefined, true);
+    this.takeBack(held, undefined, true);
   }
 
   /** As in {@linkcode Gate}. Waiters that want more than the new limit are refused as `full`: they could wait for ever. */
@@ -180,13 +172,13 @@ export class FairGate implements Gate {
   /** Refuses all who wait, in their order, and all who come; resolves when no permit is out. There is no way back. */
   drain(): Promise<void> {
     this.close();
-    return this.inUse === 0 ? Promise.resolve() : new Promise((resolve) => this.#drained.push(resolve));
+    return this.emptied();
   }
 
   /** Like {@linkcode FairGate.drain} without waiting. Permits that are out may still be given back. */
   close(): void {
     this.shut = true;
-    this.#deadlines.off();
+    this.deadlines.off();
     if (this.line.size === 0) return;
     const now = this.clock.now();
     for (const node of this.line) this.decide(node, "draining", now);
@@ -203,160 +195,14 @@ export class FairGate implements Gate {
     return acquire(this, options);
   }
 
-  /** Hands permits to the head of the line for as long as they suffice. */
-  protected serve(): void {
-    const head = this.line.head;
-    if (head === undefined || !this.fits(head)) return;
-    const now = this.clock.now();
-    while (this.grantNext(now));
-    this.deliver();
-  }
-
-  /** Grants the head of the line, if it fits; true when it left the line. */
-  protected grantNext(now: number): boolean {
-    const node = this.line.head;
-    if (node === undefined || !this.fits(node)) return false;
-    if (node[EXPIRES]! <= now) {
-      this.decide(node, this.#deadlines.reason(node), now);
-      return true;
-    }
-    this.charge(node, now);
-    this.decide(node, "granted", now);
-    this.inUse += node[WEIGHT]!;
-    const rival = this.line.rival(node);
-    if (rival !== undefined && rival[SEQ]! < node[SEQ]!) this.overtaken();
-    return true;
-  }
-
-  protected fits(node: Node): boolean {
-    return this.inUse + node[WEIGHT]! <= this.max;
-  }
-
-  /** `node`, still in line, is about to get its permits. */
-  protected charge(_node: Node, _now: number): void {}
-
-  protected overtaken(): void {
-    this.tally.overtakes++;
-    this.#onOvertake?.();
-  }
-
-  /** Runs the callbacks of all who have been decided on. */
-  protected deliver(): void {
-    this.outbox.deliver();
-  }
-
   /** Permits out that may be given back by their number. */
   protected get unbound(): number {
     return this.inUse;
   }
 
-  /** The permits a newcomer wants. */
-  protected arrive(node: Node): number {
-    if (node[STATE] !== undefined) {
-      throw new CoreError("ADMISSION_REUSED", `Cannot wait at gate ${this.name} twice with one waiter; use a new one`);
-    }
-    const weight = node.weight ?? 1;
-    if (weight !== 1) this.#check(weight);
-    return weight;
-  }
-
-  /** Why a newcomer has no business here any more. */
-  protected tooLate(node: Node): "draining" | "deadline" | undefined {
-    if (this.shut) return "draining";
-    return node.deadline !== undefined && node.deadline <= this.clock.now() ? "deadline" : undefined;
-  }
-
-  /** Why a newcomer who has to wait would wait in vain. */
-  protected hopeless(node: Node, weight: number): "grace" | "predicted" | undefined {
-    if (this.grace <= 0) return "grace";
-    if (!this.#predict || node.deadline === undefined || node.deadline === Infinity) return undefined;
-    const now = this.clock.now();
-    const perMs = this.perMs(now);
-    if (!this.rate.measured) return undefined;
-    return this.line.ahead(node, weight) / perMs > (node.deadline - now) * doubt ? "predicted" : undefined;
-  }
-
-  /** Permits that come back per ms while somebody waits. */
-  protected perMs(now: number): number {
-    if (this.line.head !== undefined) this.rate.settle(now);
-    return this.rate.perMs;
-  }
-
-  protected refuse(reason: Exclude<Refusal, "cancelled">): Refusal {
-    this.tally.refused[reason]++;
-    return reason;
-  }
-
-  /** Puts down that `node` has its permits without having waited. */
-  protected hold(node: Node, weight: number): "granted" {
-    node[OWNER] = this;
-    node[STATE] = "held";
-    node[WEIGHT] = weight;
-    return "granted";
-  }
-
-  protected park(node: Node, weight: number): void {
-    const now = this.clock.now();
-    node[OWNER] = this;
-    node[STATE] = "queued";
-    node[SEQ] = this.#seq++;
-    node[WEIGHT] = weight;
-    node[ENTERED] = now;
-    const stood = this.line.head !== undefined;
-    this.line.push(node);
-    if (!stood && this.line.head !== undefined) this.rate.resume(now);
-    this.#deadlines.watch(node, now);
-  }
-
-  /** Takes the waiter out of the line; its callback runs at the next delivery. */
-  protected decide(node: Node, outcome: "granted" | Refusal, now: number): void {
-    this.#unlink(node, now);
-    node[STATE] = outcome;
-    node[ENTERED] = now - node[ENTERED]!;
-    this.outbox.post(node);
-  }
-
-  /** The permits of `node` are back, `ran`: it was told that it had them. Somebody may be next who was not before. */
-  protected settle(_node: Node, _ran: boolean): void {}
-
   #leaves(node: Node): void {
     if (node[OWNER] !== this || node[STATE] !== "held") return;
     node[STATE] = "done";
-    this.#takeBack(node[WEIGHT]!, node, true);
-  }
-
-  #takeBack(weight: number, node: Node | undefined, ran: boolean): void {
-    this.inUse -= weight;
-    if (this.line.head !== undefined) this.rate.count(weight);
-    if (node !== undefined) this.settle(node, ran);
-    if (this.line.head !== undefined) this.serve();
-    else if (this.shut && this.inUse === 0) { for (const resolve of this.#drained.splice(0)) resolve(); }
-  }
-
-  #check(weight: number): void {
-    if (whole("weight", weight) > this.max) {
-      throw new CoreError(
-        "ADMISSION_WEIGHT",
-        `Cannot wait for ${weight} permits at gate ${this.name}: it has ${this.max}; ask for fewer or raise the limit`,
-      );
-    }
-  }
-
-  #unlink(node: Node, now: number): void {
-    const stood = this.line.head !== undefined;
-    this.line.remove(node);
-    this.#deadlines.forget(node);
-    if (stood && this.line.head === undefined) this.rate.settle(now);
-  }
-
-  /** Refuses all whose time has passed, and sets the alarm for the next. */
-  #expire(): void {
-    const now = this.clock.now();
-    for (let node = this.#deadlines.due(now); node !== undefined; node = this.#deadlines.due(now)) {
-      this.decide(node, this.#deadlines.reason(node), now);
-    }
-    this.serve();
-    this.deliver();
-    this.#deadlines.rearm(this.clock.now());
+    this.takeBack(node[WEIGHT]!, node, true);
   }
 }

@@ -1,4 +1,4 @@
-import type { GateTerms } from "../../core/contracts/gates.ts";
+import type { GateTerms, Refusal } from "../../core/contracts/gates.ts";
 import type { Counter } from "../../core/contracts/meter.ts";
 import { BargingGate } from "./barging_gate.ts";
 import { classes } from "./classes.ts";
@@ -13,6 +13,7 @@ export interface MakerParts {
   readonly random: () => number;
   onError(lane: string): (error: unknown) => void;
   onOvertake(lane: string): Counter;
+  onRefused(lane: string): (reason: Refusal) => void;
 }
 
 /** With `barge`, how long (ms) a woken head takes until it runs. At 0 it runs before the next request is read, and seldom loses. */
@@ -63,6 +64,7 @@ export class GateMaker {
       grace: terms.grace ?? grace,
       ...{ predict, clock, random },
       onOvertake: () => overtakes.inc(),
+      onRefused: this.#parts.onRefused(name),
       onError: this.#parts.onError(name),
     };
     if (discipline === "barge") return new BargingGate(line, wakeMs);

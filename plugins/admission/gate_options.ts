@@ -1,4 +1,4 @@
-import type { Criticality } from "../../core/contracts/gates.ts";
+import type { Criticality, Refusal } from "../../core/contracts/gates.ts";
 import type { Clock } from "../../core/clock.ts";
 
 /** Settings that every gate has: those of a {@linkcode FairGate} with one line in order of arrival. */
@@ -20,6 +20,8 @@ export interface LineOptions {
   readonly random?: () => number;
   /** Told of each overtake; a grant past an older waiter that would have fitted. */
   readonly onOvertake?: () => void;
+  /** Told of each refusal, before whoever is refused; who leaves by itself is none. It must not throw and not call the gate. */
+  readonly onRefused?: (reason: Refusal) => void;
   /** Told what a waiter's callback threw; the line goes on. Thrown from a microtask when absent. */
   readonly onError?: (error: unknown) => void;
 }

@@ -74,7 +74,7 @@ export class KeyRing {
   #go(line: KeyLine): void {
     this.turn = line;
     line.deficit += this.quantum * line.account.share;
-    if (line.size === 0 && line.deficit >= 0) this.#settle(line);
+    if (!line.able && line.deficit >= 0) this.#settle(line);
   }
 
   /** Rounds in which nobody could be served, all at once. */
@@ -97,6 +97,7 @@ export class KeyRing {
   #link(line: KeyLine): void {
     const turn = this.turn;
     this.#size++;
+    line.account.rounds++;
     if (turn === undefined) {
       line.after = line.before = line;
       return this.#go(line);
@@ -111,6 +112,7 @@ export class KeyRing {
     const { after, before } = line as { after: KeyLine; before: KeyLine };
     line.after = line.before = undefined;
     this.#size--;
+    line.account.rounds--;
     if (after === line) this.turn = undefined;
     else {
       before.after = after;

@@ -4,6 +4,7 @@ import type { Awaitable, Permit } from "../../core/plugin.ts";
 import type { FairGate } from "./fair_gate.ts";
 import type { LaneMeter, Outcome } from "./metrics.ts";
 import { refusal } from "./refusal.ts";
+import { WaiterBase } from "./queue_node.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
 export const shortMs = 50;
@@ -84,7 +85,7 @@ export class PlainLane implements Lane {
 }
 
 /** One exchange in line. */
-class Waiting implements Waiter {
+class Waiting extends WaiterBase implements Waiter {
   readonly deadline: number;
   readonly #lane: PlainLane;
   readonly #x: Exchange;
@@ -93,6 +94,7 @@ class Waiting implements Waiter {
   #stay: (() => void) | undefined = undefined;
 
   constructor(lane: PlainLane, x: Exchange) {
+    super();
     this.deadline = lane.parts.patience(x);
     this.#lane = lane;
     this.#x = x;

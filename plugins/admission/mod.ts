@@ -14,3 +14,4 @@ export { createGate } from "./create_gate.ts";
 export { fairAdmission } from "./fair_admission.ts";
 export { FairGate } from "./fair_gate.ts";
 export type { GateOptions } from "./gate_options.ts";
+export { WaiterBase } from "./queue_node.ts";

@@ -10,6 +10,7 @@ import type { Tally } from "./counts.ts";
 export class Outbox {
   readonly #tally: Tally;
   readonly #onError: (error: unknown) => void;
+  readonly #onRefused: ((reason: Refusal) => void) | undefined;
   #first: Node | undefined = undefined;
   #last: Node | undefined = undefined;
   #delivering = false;
@@ -17,7 +18,8 @@ export class Outbox {
   #newcomer: Node | undefined = undefined;
   #verdict: "queued" | "granted" | Refusal = "queued";
 
-  constructor(tally: Tally, onError: (error: unknown) => void) {
+  constructor(tally: Tally, onError: (error: unknown) => void, onRefused?: (reason: Refusal) => void) {
+    this.#onRefused = onRefused;
     this.#tally = tally;
     this.#onError = onError;
   }
@@ -66,6 +68,7 @@ export class Outbox {
         node.onGrant(node[ENTERED]!);
       } else if (outcome !== "queued" && outcome !== "cancelled") {
         this.#tally.refused[outcome]++;
+        this.#onRefused?.(outcome);
         node.onRefuse(outcome, node[ENTERED]!);
       }
     } catch (error) {
@@ -76,6 +79,9 @@ export class Outbox {
   #say(outcome: "granted" | Refusal): void {
     this.#verdict = outcome;
     if (outcome === "granted") this.#tally.immediate++;
-    else if (outcome !== "cancelled") this.#tally.refused[outcome]++;
+    else if (outcome !== "cancelled") {
+      this.#tally.refused[outcome]++;
+      this.#onRefused?.(outcome);
+    }
   }
 }

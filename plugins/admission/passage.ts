@@ -6,12 +6,13 @@ import { shortMs, turnAway, waited } from "./lane.ts";
 import type { RuledParts } from "./ruled_lane.ts";
 import type { Terms } from "./rules.ts";
 import type { Turn } from "./session_lines.ts";
+import { WaiterBase } from "./queue_node.ts";
 
 /**
  * One exchange on its way: it waits for its session if it must, then at the gate, then it holds the permits until it has run. It is
  * the waiter and the permit itself.
  */
-export class Passage implements Waiter, Permit {
+export class Passage extends WaiterBase implements Waiter, Permit {
   readonly criticality: Criticality;
   readonly key?: string;
   /** Set anew when the wait for the session has used up some of the time. */
@@ -32,6 +33,7 @@ export class Passage implements Waiter, Permit {
   #stay: (() => void) | undefined = undefined;
 
   constructor(parts: RuledParts, x: Exchange, terms: Terms, session: string | undefined, own: boolean) {
+    super();
     this.#parts = parts;
     this.#x = x;
     this.#own = own;

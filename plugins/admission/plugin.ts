@@ -10,11 +10,13 @@ import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { FairGate } from "./fair_gate.ts";
+import { adminRoutes } from "./admin_routes.ts";
 import { NamedGates } from "./gates.ts";
 import { GateMaker } from "./gate_maker.ts";
 import { Lanes } from "./lanes.ts";
 import { admissionMeter } from "./metrics.ts";
 import { deadlineReader } from "./deadline_reader.ts";
+import { RefusalLog } from "./refusal_log.ts";
 import { SelfCalls, selfVariable } from "./self_calls.ts";
 import { SessionLines } from "./session_lines.ts";
 import { admissionTable, differences } from "./settings.ts";
@@ -42,7 +44,15 @@ export function admission(
       const onError = (lane: string) => (error: unknown) =>
         ctx.log("error", "A waiter's callback failed", { lane, error });
 
-      const maker = new GateMaker(settings, { clock, random, onError, onOvertake: (name) => meter.overtakes(name) });
+      const refusals = new RefusalLog(ctx.log, clock);
+      const onRefused = (lane: string) => refusals.of(lane);
+      const maker = new GateMaker(settings, {
+        clock,
+        random,
+        onError,
+        onRefused,
+        onOvertake: (name) => meter.overtakes(name),
+      });
       const named: NamedGates = new NamedGates((name, limit, terms: GateTerms): FairGate =>
         maker.make(name, limit, terms)
       );
@@ -54,6 +64,7 @@ export function admission(
         keyQueue: settings.key_queue || sessionQueue,
         grace,
         clock,
+        onRefused: onRefused("session"),
         onError: onError("session"),
       });
       const self = reserve > 0 || sessions !== undefined ? new SelfCalls(crypto.randomUUID()) : undefined;
@@ -77,6 +88,7 @@ export function admission(
         ...(deadlines.bringForward === undefined ? {} : {
           onRequest: { order: "pre", handler: deadlines.bringForward },
         }),
+        onAdmin: (app) => adminRoutes(app, named, sessions),
         onAdmit: (x, execution) => lanes.find(execution.lane)?.admit(x),
         ...(adaptive === "off" ? {} : { onResponse: lanes.answered }),
         async onDrain(deadline) {
@@ -91,6 +103,7 @@ export function admission(
         onClose() {
           sessions?.close();
           named.close();
+          refusals.close();
         },
       };
     },

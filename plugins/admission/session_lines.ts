@@ -10,6 +10,8 @@ export interface SessionLinesOptions {
   /** Longest wait in ms. */
   readonly grace: number;
   readonly clock?: Clock;
+  /** Told of each refusal, before whoever is refused. */
+  readonly onRefused?: (reason: Refusal) => void;
   /** Told what a waiter's callback threw. */
   readonly onError?: (error: unknown) => void;
 }
@@ -56,6 +58,12 @@ export class SessionLines {
 
   /** Lets in (`granted`: no callback follows), gives a place in line (one of the callbacks follows), or refuses. */
   enter(key: string, who: Waiter): "granted" | Turn | Refusal {
+    const entry = this.#enter(key, who);
+    if (typeof entry === "string" && entry !== "granted") this.#options.onRefused?.(entry);
+    return entry;
+  }
+
+  #enter(key: string, who: Waiter): "granted" | Turn | Refusal {
     if (this.#shut) return "draining";
     if (!this.#held.has(key)) {
       this.#held.set(key, undefined);
@@ -78,6 +86,7 @@ export class SessionLines {
       },
       onRefuse: (reason, waited) => {
         this.#waiting--;
+        this.#options.onRefused?.(reason);
         who.onRefuse(reason, waited);
       },
     };

@@ -28,6 +28,11 @@ export class Threshold {
     return this.#level;
   }
 
+  /** See {@linkcode Codel.closes}. */
+  closes(now: number): boolean {
+    return this.#line.closes(now);
+  }
+
   /** Takes in a wait that ends now; see {@linkcode Codel.judge}. */
   observe(waited: number, now: number, perMs: number): void {
     this.#line.judge(waited, now, perMs);

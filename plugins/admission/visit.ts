@@ -1,4 +1,5 @@
 import type { Criticality, Gate, Refusal, Waiter } from "../../core/contracts/gates.ts";
+import { WaiterBase } from "./queue_node.ts";
 
 /** What a request brings to the gate. */
 export interface Claim {
@@ -10,7 +11,7 @@ export interface Claim {
 }
 
 /** One request at a gate: the waiter in line, and after that the permits it holds. */
-export class Visit implements Waiter {
+export class Visit extends WaiterBase implements Waiter {
   readonly weight: number;
   readonly deadline?: number;
   readonly criticality?: Criticality;
@@ -23,6 +24,7 @@ export class Visit implements Waiter {
   #settle: ((refusal: Refusal | undefined) => void) | undefined = undefined;
 
   constructor(gate: Gate, claim: Claim) {
+    super();
     this.#gate = gate;
     this.weight = claim.weight;
     if (claim.deadline !== undefined) this.deadline = claim.deadline;

@@ -277,7 +277,7 @@ function hidden(gate: object): unknown {
     for (let each = turn; each !== undefined; each = each.after === turn ? undefined : each.after) {
       owed.push([each.account.key, each.able, each.deficit]);
     }
-    return [Math.max(started - line.served, 0), owed];
+    return [Math.max(started - line.round.served, 0), owed];
   });
   return [owing, line.bound, line.accounts.size];
 }
