@@ -38,6 +38,8 @@ final class QuickEnd
     private static int $parent = 0;
     /** @var array<string, true> Classes without a destructor */
     private static array $plain = [];
+    /** How many classes there were when they were looked at. */
+    private static int $looked = 0;
     /** Whether what is left is not asked for. */
     private static bool $always = false;
     /** Whether a class with a destructor was there before the fork. */
@@ -130,7 +132,12 @@ final class QuickEnd
     /** Looks at the classes that are new; those of extensions clean up what nobody else sees. */
     private static function findDestructor(): bool
     {
-        foreach (get_declared_classes() as $class) {
+        $classes = get_declared_classes();
+        if (count($classes) === self::$looked) {
+            return false;
+        }
+        self::$looked = count($classes);
+        foreach ($classes as $class) {
             if (!isset(self::$plain[$class])) {
                 self::$plain[$class] = true;
                 if (method_exists($class, '__destruct') && (new \ReflectionClass($class))->isUserDefined()) {

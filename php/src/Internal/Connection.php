@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Fairlead\Internal;
 
+use Fairlead\Worker\Fork\HeadReader;
 use RuntimeException;
 
 /**
@@ -45,8 +46,11 @@ final class Connection
     private bool $stopped = false;
     private bool $gone = false;
 
-    /** @param resource $socket whose hello has been said */
-    public function __construct($socket)
+    /**
+     * @param resource $socket whose hello has been said
+     * @param bool $forked whether this is for a forked child
+     */
+    public function __construct($socket, private readonly bool $forked = false)
     {
         // Without a limit on how long a client may take with what it is sent: Fairlead has one.
         stream_set_timeout($socket, -1);
@@ -155,7 +159,7 @@ final class Connection
         if ($bytes === null || $body === null) {
             return null;
         }
-        $head = unserialize($bytes, ['allowed_classes' => false]);
+        $head = $this->forked ? HeadReader::read($bytes) : unserialize($bytes, ['allowed_classes' => false]);
         if (!is_array($head)) {
             throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
         }
