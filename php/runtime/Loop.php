@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Fairlead\Runtime;
 
+use Fairlead\Worker\Fork\HeadReader;
 use Fairlead\Worker\Fork\QuickEnd;
 use LogicException;
 use ReflectionFunction;
@@ -172,7 +173,8 @@ final class Loop
             return;
         }
         $before = [$_SERVER, $_GET, $_POST, $_FILES, $_COOKIE, $_REQUEST];
-        $head = \serialize(['server' => ['REQUEST_METHOD' => 'GET', 'REQUEST_TIME_FLOAT' => \microtime(true)]]);
+        $now = \microtime(true);
+        $head = \serialize(['server' => ['REQUEST_METHOD' => 'GET', 'REQUEST_TIME' => (int) $now, 'REQUEST_TIME_FLOAT' => $now]]);
         \fwrite($pair[1], \pack('VCCvVV', \strlen($head) + 4, Connection::REQUEST, 0, 0, 1, \strlen($head)) . $head);
         $connection = new Connection($pair[0]);
         [, $payload] = self::await($connection) ?? [0, ''];
@@ -187,7 +189,8 @@ final class Loop
     /** @return array<string, mixed> */
     private static function readHead(string $payload): array
     {
-        $head = \unserialize(\substr($payload, 4, \unpack('V', $payload)[1]), ['allowed_classes' => false]);
+        $text = \substr($payload, 4, \unpack('V', $payload)[1]);
+        $head = self::$forked ? HeadReader::read($text) : \unserialize($text, ['allowed_classes' => false]);
         if (!\is_array($head) || !\is_array($head['server'] ?? null)) {
             throw new RuntimeException('Fairlead has sent a request without a head');
         }

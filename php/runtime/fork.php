@@ -3,7 +3,7 @@
 declare(strict_types=1);
 
 // Now, while the folder is sure to be there: a deploy may take it away from under a running parent.
-foreach (['Forker', 'QuickEnd'] as $fairleadClass) {
+foreach (['Forker', 'HeadReader', 'QuickEnd'] as $fairleadClass) {
     if (!class_exists("Fairlead\\Worker\\Fork\\$fairleadClass", false)) {
         require __DIR__ . "/../src/Fork/$fairleadClass.php";
     }

@@ -197,7 +197,7 @@ final class Request
     {
         $target = $this->text('REQUEST_URI');
         // It may be whole: `GET http://example.org/a HTTP/1.1`.
-        if (preg_match('~^[a-z][a-z0-9+.-]*://[^/?]*(.*)$~is', $target, $parts) === 1) {
+        if ($target !== '' && $target[0] !== '/' && preg_match('~^[a-z][a-z0-9+.-]*://[^/?]*(.*)$~is', $target, $parts) === 1) {
             $target = $parts[1];
         }
         return $target === '' || $target[0] === '?' ? "/$target" : $target;

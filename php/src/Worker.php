@@ -222,13 +222,37 @@ final class Worker
             if (!function_exists('fairlead_fork')) {
                 require __DIR__ . '/../runtime/fork.php';
             }
+            self::rehearse();
             // The parent stays there for as long as it lives; each of its children comes back.
-            $this->connection = new Connection(fairlead_fork($address, $token));
+            $this->connection = new Connection(fairlead_fork($address, $token), true);
         } else {
             $this->connection = Connection::open($address, $token);
         }
         $this->pid = (int) getmypid();
         return $this->connection;
+    }
+
+    /**
+     * A request that nobody sees, in a process that will fork: what PHP keeps of code that has run once, its children find in
+     * place, and need not write to memory that they share.
+     */
+    private static function rehearse(): void
+    {
+        $pair = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+        if ($pair === false) {
+            return;
+        }
+        $now = microtime(true);
+        $server = ['REQUEST_METHOD' => 'GET', 'REQUEST_URI' => '/', 'REQUEST_TIME' => (int) $now, 'REQUEST_TIME_FLOAT' => $now];
+        $head = serialize(['server' => $server, 'id' => '']);
+        fwrite($pair[1], pack('VCCvVV', strlen($head) + 4, 2, 0, 0, 1, strlen($head)) . $head);
+        $connection = new Connection($pair[0], true);
+        $received = $connection->nextRequest();
+        if ($received !== null) {
+            $request = new Request($received[0], $received[1], $connection);
+            $text = $request->method . $request->path . $request->id;
+            $connection->send(Connection::REPLY, Connection::LAST, Head::write(200, ['Content-Type' => 'text/plain']) . $text);
+        }
     }
 
     private function expectRequest(): Connection

@@ -38,6 +38,8 @@ final class QuickEnd
     private static int $parent = 0;
     /** @var array<string, true> Classes without a destructor */
     private static array $plain = [];
+    /** Files that were loaded before the fork, when none of them has a destructor, not even in a class that is not declared yet; else -1 */
+    private static int $files = -1;
     /** Whether what is left is not asked for. */
     private static bool $always = false;
     /** Whether a class with a destructor was there before the fork. */
@@ -59,6 +61,9 @@ final class QuickEnd
         self::$buffers = ob_get_level();
         self::$always = $how === 'quick';
         self::$destructors = !self::$always && self::findDestructor();
+        if (!self::$destructors) {
+            self::$files = self::countPlainFiles();
+        }
         register_shutdown_function(self::last(...), 1);
         stream_wrapper_register(self::SCHEME, self::class);
         self::$stream = fopen(self::SCHEME . '://', 'r');
@@ -109,7 +114,7 @@ final class QuickEnd
         if (function_exists('session_status') && session_status() === PHP_SESSION_ACTIVE) {
             return false;
         }
-        return self::$always || (!self::$destructors && !self::hasStreams() && !self::findDestructor());
+        return self::$always || (!self::$destructors && !self::hasStreams() && !self::mayHaveDestructor());
     }
 
     /** Whether the request has opened files, and not closed them. */
@@ -125,6 +130,27 @@ final class QuickEnd
             }
         }
         return false;
+    }
+
+    /** How many files are loaded, or -1 when one of them speaks of destructors. */
+    private static function countPlainFiles(): int
+    {
+        $files = get_included_files();
+        foreach ($files as $file) {
+            // This one speaks of them, and the runtime has one that it tells of.
+            $ours = $file === __FILE__ || $file === dirname(__DIR__, 2) . '/runtime/Loop.php';
+            $text = $ours ? '' : @file_get_contents($file);
+            if ($text === false || stripos($text, '__destruct') !== false) {
+                return -1;
+            }
+        }
+        return count($files);
+    }
+
+    /** PHP's list of classes has it look at each, and so at many pages of memory: dear in a child. */
+    private static function mayHaveDestructor(): bool
+    {
+        return (self::$files < 0 || count(get_included_files()) !== self::$files) && self::findDestructor();
     }
 
     /** Looks at the classes that are new; those of extensions clean up what nobody else sees. */

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Fairlead\Internal;
 
+use Fairlead\Worker\Fork\HeadReader;
 use RuntimeException;
 
 /**
@@ -31,22 +32,30 @@ final class Connection
     private const HEADER = 12;
     /** Bytes up to which a frame goes out in one write. */
     private const ONE_WRITE = 65536;
-    /** Bytes up to which PHP's own buffer is the fastest way. */
-    private const BUFFERED = 65536;
+    /** Bytes that are received at once: most requests are whole with them. */
+    private const AT_ONCE = 65536;
 
     /** @var resource */
     private $socket;
+    private string $unread = '';
+    /** How much of it has been taken. */
+    private int $taken = 0;
     /** Number of the running request; 0 when none runs. */
     private int $number = 0;
     private bool $closed = false;
     private bool $stopped = false;
     private bool $gone = false;
 
-    /** @param resource $socket whose hello has been said */
-    public function __construct($socket)
+    /**
+     * @param resource $socket whose hello has been said
+     * @param bool $forked whether this is for a forked child
+     */
+    public function __construct($socket, private readonly bool $forked = false)
     {
         // Without a limit on how long a client may take with what it is sent: Fairlead has one.
         stream_set_timeout($socket, -1);
+        // What has come is taken at once: nothing stays behind where stream_select or the kernel do not see it.
+        stream_set_read_buffer($socket, 0);
         $this->socket = $socket;
     }
 
@@ -103,9 +112,11 @@ final class Connection
             return false;
         }
         while (!$this->gone && !$this->closed) {
-            $read = [$this->socket];
-            $none = null;
-            if (@stream_select($read, $none, $none, 0) !== 1 || ($frame = $this->readHeader()) === null) {
+            if (strlen($this->unread) - $this->taken < self::HEADER && !$this->hasCome()) {
+                break;
+            }
+            $frame = $this->readHeader();
+            if ($frame === null) {
                 break;
             }
             $this->note($frame);
@@ -136,19 +147,19 @@ final class Connection
     {
         $this->number = $number;
         $this->gone = false;
-        $size = $this->read(4);
-        if ($size === null) {
+        if (!$this->receive(4)) {
             return null;
         }
         /** @var array{1: int} $unpacked */
-        $unpacked = unpack('V', $size);
+        $unpacked = unpack('V', $this->unread, $this->taken);
         $size = $unpacked[1];
+        $this->taken += 4;
         $bytes = $this->read($size);
         $body = $bytes === null ? null : $this->read($length - 4 - $size);
         if ($bytes === null || $body === null) {
             return null;
         }
-        $head = unserialize($bytes, ['allowed_classes' => false]);
+        $head = $this->forked ? HeadReader::read($bytes) : unserialize($bytes, ['allowed_classes' => false]);
         if (!is_array($head)) {
             throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
         }
@@ -159,31 +170,79 @@ final class Connection
     /** @return array{length: int, type: int, number: int}|null */
     private function readHeader(): ?array
     {
-        $bytes = $this->read(self::HEADER);
-        if ($bytes === null) {
+        if (!$this->receive(self::HEADER)) {
             return null;
         }
         /** @var array{length: int, type: int, number: int} $header */
-        $header = unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $bytes);
+        $header = unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $this->unread, $this->taken);
+        $this->taken += self::HEADER;
         return $header;
     }
 
     /** Waits for so many bytes; null when they do not come. */
     private function read(int $length): ?string
     {
-        $bytes = '';
-        while (($left = $length - strlen($bytes)) > 0) {
-            // For much it needs one piece of memory only.
-            $more = $left > self::BUFFERED ? @stream_get_contents($this->socket, $left) : @fread($this->socket, $left);
-            if ($more !== false && $more !== '') {
-                $bytes = $bytes === '' ? $more : $bytes . $more;
-            } elseif (feof($this->socket)) {
-                // It was no signal.
-                $this->closed = true;
-                return null;
+        $have = strlen($this->unread) - $this->taken;
+        if ($length - $have > self::AT_ONCE) {
+            // For much, one piece of memory.
+            $bytes = substr($this->unread, $this->taken);
+            $this->unread = '';
+            $this->taken = 0;
+            while (($left = $length - strlen($bytes)) > 0) {
+                $more = @stream_get_contents($this->socket, $left);
+                if ($more !== false && $more !== '') {
+                    $bytes = $bytes === '' ? $more : $bytes . $more;
+                } elseif ($this->hasEnded()) {
+                    return null;
+                }
             }
+            return $bytes;
+        }
+        if (!$this->receive($length)) {
+            return null;
+        }
+        if ($length === 0) {
+            return '';
+        }
+        $bytes = substr($this->unread, $this->taken, $length);
+        $this->taken += $length;
+        if ($this->taken === strlen($this->unread)) {
+            $this->unread = '';
+            $this->taken = 0;
         }
         return $bytes;
+    }
+
+    /** Waits until so many bytes are unread; false when they do not come. */
+    private function receive(int $length): bool
+    {
+        while (strlen($this->unread) - $this->taken < $length) {
+            // Unlike fread it asks the kernel once, and waits as long as it takes.
+            $bytes = @stream_socket_recvfrom($this->socket, self::AT_ONCE);
+            if ($bytes !== false && $bytes !== '') {
+                $left = $this->unread === '' ? '' : substr($this->unread, $this->taken);
+                $this->unread = $left === '' ? $bytes : $left . $bytes;
+                $this->taken = 0;
+            } elseif ($bytes === '' || $this->hasEnded()) {
+                $this->closed = true;
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Whether there are bytes to be received, or the end. Does not wait. */
+    private function hasCome(): bool
+    {
+        $read = [$this->socket];
+        $none = null;
+        return @stream_select($read, $none, $none, 0) === 1;
+    }
+
+    /** Why nothing was received: the end, and not a signal. */
+    private function hasEnded(): bool
+    {
+        return $this->closed = feof($this->socket);
     }
 
     private function write(string $bytes): void

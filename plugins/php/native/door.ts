@@ -5,7 +5,6 @@
  * @module
  */
 import { chmodSync, chownSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
@@ -14,6 +13,7 @@ import type { Arrival } from "./arrival.ts";
 import { type FolderKind, makePrivateFolder, removeStaleFolders } from "../private_folder.ts";
 import { Hall } from "./hall.ts";
 import { requestEncoder } from "./request.ts";
+import { listenForStreams, type StreamListener } from "./stream_listen.ts";
 
 export interface DoorOptions {
   /** `name/version`, for SERVER_SOFTWARE. */
@@ -51,27 +51,23 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   const folder = makePrivateFolder(kind, asRoot, options.tempDir);
   const path = join(folder.path, kind.socket);
   const hall = new Hall(requestEncoder(options.software), clock, helloMs);
-  const server = createServer((socket) => hall.enter(socket));
+  let server: StreamListener | undefined;
   try {
-    await new Promise<void>((done, fail) => {
-      server.once("error", fail);
-      server.listen(path, done);
-    });
+    server = await listenForStreams(path, (socket) => hall.enter(socket));
     // Connecting needs the right to write.
     chmodSync(path, 0o600);
     if (asRoot) chownSync(path, user.uid, user.gid);
   } catch (cause) {
-    server.close();
+    server?.close();
     folder.remove();
     throw new CoreError("PHP_START", `Cannot listen for PHP workers on ${path}: ${String(cause)}`, { cause });
   }
-  // Later failures (no descriptor left for a connection) concern that connection.
-  server.on("error", () => {});
+  const listener = server;
   return {
     path,
     expect: (token, onHello, onRefuse) => hall.expect(token, { onHello, onRefuse }),
     close() {
-      server.close();
+      listener.close();
       hall.close();
       folder.remove();
     },

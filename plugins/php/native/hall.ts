@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { Socket } from "node:net";
 import { CoreError } from "../../../core/error.ts";
 import type { Clock } from "../fastcgi/clock.ts";
 import { coded } from "../fastcgi/errors.ts";
 import type { FcgiSocket } from "../fastcgi/socket.ts";
 import { Arrival } from "./arrival.ts";
 import { FrameReader, HEADER, HELLO, malformed } from "./frame.ts";
+import type { StreamSocket } from "./stream_listen.ts";
 import { type Hello, readHello, VERSION } from "./hello.ts";
 import type { RequestEncoder } from "./request.ts";
 
@@ -46,7 +46,7 @@ export class Hall {
   }
 
   /** Reads the hello of a new connection. */
-  enter(socket: FcgiSocket & Pick<Socket, "off">): void {
+  enter(socket: StreamSocket): void {
     socket.on("error", () => {}); // an error must never be without a listener
     if (this.#strangers.size >= maxStrangers) return void socket.destroy();
     this.#strangers.add(socket);
