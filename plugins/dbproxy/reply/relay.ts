@@ -15,7 +15,7 @@ import { Held } from "./held.ts";
 import type { BeginOptions, ReplyClient, ReplyObserver } from "./observer.ts";
 import { putEofPayload, readErr, readOk, trimOk } from "./ok_frame.ts";
 import { chains, firstState, isCounted, kindOf, PACKET, SPLIT, STATE, type State } from "./shapes.ts";
-import { Staging } from "./staging.ts";
+import { Staging, type Write } from "./staging.ts";
 
 export type { BeginOptions, ReplyClient, ReplyObserver } from "./observer.ts";
 
@@ -30,7 +30,7 @@ const ENDING = STATUS.LAST_ROW_SENT | STATUS.SESSION_STATE_CHANGED;
 
 export class ReplyRelay {
   readonly #client: ReplyClient;
-  readonly #write: (bytes: Uint8Array) => void;
+  readonly #write: Write;
   readonly #observer: ReplyObserver;
   readonly #out = new Staging();
   readonly #held = new Held();
@@ -59,7 +59,7 @@ export class ReplyRelay {
   /** The EOF put in before the rows, as long as it can be corrected; -1 else. */
   #eof = -1;
 
-  constructor(client: ReplyClient, write: (bytes: Uint8Array) => void, observer: ReplyObserver) {
+  constructor(client: ReplyClient, write: Write, observer: ReplyObserver) {
     this.#client = client;
     this.#write = write;
     this.#observer = observer;

@@ -111,7 +111,7 @@ export class Session implements SocketHandler, BackendUser {
       sessionTrack: (capabilities & CAP.SESSION_TRACK) !== 0,
       trackers: usualTrackers(host.facts.server),
     };
-    this.relay = new ReplyRelay(client, (bytes) => this.#toClient(bytes), {
+    this.relay = new ReplyRelay(client, (bytes, last) => this.#toClient(bytes, last), {
       onOk: (ok) => this.#onOk(ok),
       onErr: (err) => this.#onErr(err),
       onPrepared: (id) => this.#prepared.add(id),
@@ -166,14 +166,21 @@ export class Session implements SocketHandler, BackendUser {
     this.close();
   }
 
-  /** Ends the session, whatever it does: what runs is killed, what it has is cleaned and given back. */
-  close(): void {
+  /**
+   * Ends the session, whatever it does: what runs is killed, what it has is cleaned and given back.
+   *
+   * @param quit the client has said its last word
+   */
+  close(quit = false): void {
     if (this.#gone) return;
     this.#gone = true;
     this.#host.sessions.delete(this);
     // Who it was can be told of an open connection only, and what runs ends later.
     if (this.#command >= 0) this.#socket.peerPid?.([]);
-    this.#socket.end();
+    const socket = this.#socket;
+    // Who sends nothing more need not be waited for: closing resets no connection. Only TLS has a word of its own for it.
+    if (quit && !socket.encrypted && this.reader.held === 0 && socket.flushed()) socket.destroy();
+    else socket.end();
     this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
     this.onLeave?.();
     if (this.#command < 0) return this.#hold.leave("nothing");
@@ -192,15 +199,17 @@ export class Session implements SocketHandler, BackendUser {
     return this.#hold.promised;
   }
 
-  #toClient(bytes: Uint8Array): void {
+  /** It is sent before all that is noted about it. */
+  #toClient(bytes: Uint8Array, last: boolean): void {
     this.#reading?.record(bytes);
     if (this.#gone) return;
-    if (!this.#socket.write(bytes)) this.#hold.backend?.pause();
+    if (!this.#socket.write(bytes, last)) this.#hold.backend?.pause();
   }
 
   /** Answers without the server. */
   answer(bytes: Uint8Array): void {
-    if (!this.#gone) this.#socket.write(bytes);
+    // The answers to commands that came together go out together.
+    if (!this.#gone) this.#socket.write(bytes, this.reader.held === 0);
     this.#next();
   }
 
@@ -241,7 +250,7 @@ export class Session implements SocketHandler, BackendUser {
     switch (command) {
       case COM.QUIT:
         this.#command = -1;
-        return this.close();
+        return this.close(true);
       case COM.QUERY:
         return this.#onQuery(frames, whole);
       case COM.PING:
