@@ -119,7 +119,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       backend,
       promised,
       dedicated: relayed !== undefined,
-      changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
+      changeUser: (self, client, changed) => void changeUser(self, client, changed, { ...options, greeting }),
     });
     // While its schema was looked for, it may have left.
     if (talk.over) return session.close();
