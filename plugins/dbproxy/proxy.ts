@@ -89,7 +89,7 @@ export class MysqlProxy implements DatabaseReport {
       }),
       tlsRequired: tls?.mode === "required",
       timeoutMs: loginTimeout,
-      meet: () => this.#upstream.meet(),
+      meet: () => this.#upstream.reached ? undefined : this.#upstream.meet(),
       relay: settings.unknownUsers === "relay" ? (...login) => this.#relay(...login) : undefined,
       turnedAway: (client, error) =>
         parts.log("debug", "a database client was not let in", {

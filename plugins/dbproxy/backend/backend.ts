@@ -106,13 +106,13 @@ export class Backend implements Pooled, SocketHandler {
    * fail; when one does, the session is told that the backend is lost, whatever the command has done by then.
    */
   send(steps: readonly Step[], command: Uint8Array): boolean {
-    if (steps.length === 0) return this.#socket.write(command);
+    if (steps.length === 0) return this.#socket.write(command, true);
     const parts: Uint8Array[] = [];
     for (const own of encodeSteps(steps, this.facts, this.#attributes)) {
       parts.push(this.#expect(own, (error) => this.#down(error)));
     }
     parts.push(command);
-    return this.#socket.write(concat(parts));
+    return this.#socket.write(concat(parts), true);
   }
 
   /** More bytes of a command that has begun. */

@@ -65,12 +65,11 @@ export class BunConnection extends Connection {
     return this.secure ? unixPeer(socket.fd) : tcpPeer(socket, candidates);
   }
 
-  /** Called once, when the socket is open. */
+  /** Called once, when the socket is open. The system probes the peer after so much time; never when it is 0. */
   opened(socket: BunSocket, keepAliveMs: number): void {
     this.#socket = socket;
-    if (this.secure) return;
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, keepAliveMs);
+    // Bun sets TCP_NODELAY itself.
+    if (!this.secure && keepAliveMs > 0) socket.setKeepAlive(true, keepAliveMs);
   }
 
   protected queued(): number {

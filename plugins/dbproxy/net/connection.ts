@@ -86,15 +86,25 @@ export abstract class Connection implements ByteSocket {
 
   #held = false;
 
-  write(bytes: Uint8Array): boolean {
+  write(bytes: Uint8Array, now = false): boolean {
     if (this.#over || this.#ending || bytes.length === 0) return true;
+    if (now && this.#first === undefined) {
+      this.send(bytes);
+      return this.#flows();
+    }
     this.#corked += bytes.length;
     if (this.#first === undefined) this.#first = bytes;
     else this.#rest.push(bytes);
-    if (!this.#flushing) {
+    if (now) this.#flush();
+    else if (!this.#flushing) {
       this.#flushing = true;
       queueMicrotask(this.#flush);
     }
+    return this.#flows();
+  }
+
+  /** Whether little enough waits for more to be written. */
+  #flows(): boolean {
     if (this.#corked + this.queued() <= highWater) return true;
     this.#wantsDrain = true;
     return false;

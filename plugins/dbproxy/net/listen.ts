@@ -1,4 +1,5 @@
 import { chmodSync, rmSync } from "node:fs";
+import { isIP } from "node:net";
 import { clearSocket } from "../../../core/http/clear_socket.ts";
 import { portTaken } from "../../../core/http/port_taken.ts";
 import { listenBun } from "./bun.ts";
@@ -10,7 +11,7 @@ export interface ListenOptions {
   readonly mode?: number;
   /** 511 when absent. Bun has its own. */
   readonly backlog?: number;
-  /** Idle time in ms after which the system probes the client; 60,000 when absent. */
+  /** Idle time in ms after which the system probes the client; 60,000 when absent. Not on a loopback address. */
   readonly keepAliveMs?: number;
 }
 
@@ -32,7 +33,9 @@ export async function listen(
   options: ListenOptions,
   onConnection: (socket: ByteSocket) => void,
 ): Promise<Listening> {
-  const { mode = 0o660, backlog = 511, keepAliveMs = 60_000 } = options;
+  const { mode = 0o660, backlog = 511 } = options;
+  // A process of this machine does not vanish without a word, and a session costs four system calls less.
+  const keepAliveMs = place.kind === "tcp" && isLoopback(place.host) ? 0 : options.keepAliveMs ?? 60_000;
   if (place.kind === "unix") await clearSocket(place.path);
   let bound: { readonly port: number; stop(): void };
   try {
@@ -54,4 +57,8 @@ export async function listen(
       bound.stop();
     },
   };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -83,7 +83,7 @@ export function dialNode(place: Place, keepAliveMs: number, signal: AbortSignal)
 
 function prepare(socket: Socket, keepAliveMs: number): void {
   socket.setNoDelay(true);
-  socket.setKeepAlive(true, keepAliveMs);
+  if (keepAliveMs > 0) socket.setKeepAlive(true, keepAliveMs);
 }
 
 /** Listens; rejects with what the system says. */

@@ -16,8 +16,12 @@ export interface ByteSocket {
   peerPid?(candidates: Iterable<number>): number | undefined;
   /** Whoever listens now; may be replaced at any time, for instance when the handshake is done. */
   handler: SocketHandler;
-  /** Queues bytes; false when so much waits that the writer should pause until `onDrain`. The bytes must not change any more. */
-  write(bytes: Uint8Array): boolean;
+  /**
+   * Queues bytes; false when so much waits that the writer should pause until `onDrain`. The bytes must not change any more.
+   *
+   * @param now nothing follows in this turn: with what waits they are given to the system before this returns
+   */
+  write(bytes: Uint8Array, now?: boolean): boolean;
   /** Bytes written and not yet taken by the system. */
   readonly pending: number;
   /** Whether nothing waits. When something does, `onDrain` follows as soon as it is gone, as it does after a `write` that returned false. */

@@ -5,6 +5,7 @@ import { type Dial, type DialOwner, Dials } from "./dials.ts";
 import { poolTimeout } from "./errors.ts";
 import type { Clock, DialFailure, Pooled, PoolEvents, PoolOptions } from "./options.ts";
 import { Pacer } from "./pacer.ts";
+import { Openings, take } from "./openings.ts";
 import type { Request } from "./request.ts";
 import type { PoolSettings } from "./settings.ts";
 import { type Slot, Slots } from "./slots.ts";
@@ -50,6 +51,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
   readonly #steps = new Steps();
   readonly #care: Care<B, W>;
   readonly #warmth: Warmth<W>;
+  readonly #openings: Openings<B, W>;
   #stopping = false;
   #tending = false;
   #again = false;
@@ -67,6 +69,19 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.pacer = new Pacer({ rate, burst, failures, ms });
     this.dials = new Dials(options, settings, this.#steps, this.pacer, this);
     this.#care = new Care(options, settings, this.slots, this.#steps, this);
+    this.#openings = new Openings({
+      options,
+      settings,
+      slots: this.slots,
+      seeking: this.seeking,
+      pacer: this.pacer,
+      dials: this.dials,
+      care: this.#care,
+      warmth: this.#warmth,
+      alarm: this.#alarm,
+      remove: (slot, reason) => this.remove(slot, reason),
+      refuse: (request, error) => this.refuse(request, error),
+    });
   }
 
   /** The idle backend that suits best, of those that were used so lately that they need no check. */
@@ -102,6 +117,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.tend();
   }
 
+  /** Opens one in advance, where that takes nothing from anybody. */
+  spare(want: W): void {
+    if (!this.#stopping) this.#openings.spare(want);
+  }
+
   /** Ends all that is not lent. */
   end(): void {
     this.#stopping = true;
@@ -119,9 +139,11 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
       while (this.#again) {
         this.#again = false;
         this.#serve();
-        this.#giveUpSurplus();
-        this.#keepMinimum();
-        this.#probe();
+        if (this.#openings.giveUpSurplus(this.#stopping)) this.#again = true;
+        if (!this.#stopping) {
+          this.#openings.keepMinimum();
+          this.#openings.probe();
+        }
         this.#closeIdle();
       }
     } finally {
@@ -198,7 +220,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     for (const request of this.seeking) {
       if (this.#takeFresh(request) || take(near, request.kind)) continue;
       if (this.#checkIdle(request) || take(dialing, request.kind)) continue;
-      this.#open(request);
+      this.#openings.open(request);
     }
   }
 
@@ -226,72 +248,10 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     return slot !== undefined;
   }
 
-  /** Opens a backend for the request, when it is time and there is room or room can be made. */
-  #open(request: Request<B, W>): void {
-    if (this.pacer.open) return this.refuse(request, this.pacer.lastError!);
-    const now = this.#clock.now();
-    const at = this.pacer.dialAt(now, this.dials.size);
-    if (at > now) this.#alarm.by(at);
-    else if (this.#makeRoom()) this.dials.start("request", request.kind, request.want, request);
-  }
-
-  /** Room for one more, if need be at the expense of the backend that has been idle longest. */
-  #makeRoom(): boolean {
-    const { max } = this.#settings;
-    const [oldest] = this.slots.idle;
-    if (this.slots.size + this.dials.size >= max && oldest !== undefined) this.remove(oldest, "room");
-    return this.slots.size + this.dials.size < max;
-  }
-
-  /** Ends dials that nobody waits for: all when this stops, else as many as others lack the room they take. */
-  #giveUpSurplus(): void {
-    const crowded = this.slots.size + this.dials.size >= this.#settings.max && this.slots.idle.length === 0;
-    if (!crowded && !this.#stopping) return;
-    const coming = new Map<string, number>();
-    this.#care.count(coming);
-    this.dials.count(coming);
-    let lacking = 0;
-    for (const { kind } of this.seeking) if (!take(coming, kind)) lacking++;
-    const surplus = ({ kind }: Dial<B, W>) => take(coming, kind);
-    for (let n = this.#stopping ? Infinity : lacking; n > 0 && this.dials.giveUp(surplus); n--) this.#again = true;
-  }
-
   /** Closes what is idle when this stops and nobody is left who could want it. */
   #closeIdle(): void {
     if (!this.#stopping || this.seeking.size > 0 || this.#options.gate.queued > 0) return;
     for (const slot of [...this.slots.idle]) this.remove(slot, "drain");
-  }
-
-  #keepMinimum(): void {
-    const { min } = this.#settings;
-    const { want, at } = this.#warmth;
-    if (this.#stopping || want === undefined || this.pacer.open) return;
-    const now = this.#clock.now();
-    while (this.slots.size + this.dials.size < min) {
-      const due = Math.max(at, this.pacer.dialAt(now, this.dials.size));
-      if (due > now) return this.#alarm.by(due);
-      this.dials.start("warm", this.#options.kindOf(want), want);
-    }
-  }
-
-  /** Opens one in advance, unless another is on its way or it would be the last that may be. */
-  spare(want: W): void {
-    if (this.#stopping || this.pacer.open || this.dials.size > 0 || this.slots.size + 1 >= this.#settings.max) return;
-    const now = this.#clock.now();
-    if (this.pacer.dialAt(now, 0) <= now) this.dials.start("warm", this.#options.kindOf(want), want);
-  }
-
-  /**
-   * While the breaker is open, sees now and then whether the upstream is back. There is always room: the dial that failed has
-   * left its place, and no other has brought a backend since, or the breaker would be closed.
-   */
-  #probe(): void {
-    const { probeAt } = this.pacer;
-    const { want } = this.#warmth;
-    if (this.#stopping || want === undefined) return;
-    if (probeAt > this.#clock.now()) return this.#alarm.by(probeAt);
-    // Not for what failed, which may be something that no server has.
-    this.dials.start("probe", this.#options.kindOf(want), want);
   }
 
   #lend(slot: Slot<B>, request: Request<B, W>, now: number): void {
@@ -352,11 +312,4 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     if (this.slots.size + this.dials.size <= this.#settings.min) return expiresAt;
     return Math.min(expiresAt, idleSince + this.#settings.idleTimeoutMs);
   }
-}
-
-/** Counts one of the kind down, if there is one. */
-function take(counts: Map<string, number>, kind: string): boolean {
-  const count = counts.get(kind) ?? 0;
-  if (count > 0) counts.set(kind, count - 1);
-  return count > 0;
 }

@@ -8,9 +8,8 @@ import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
 import { Held } from "./held.ts";
 import { readErr, readLenenc, readOk } from "./ok_frame.ts";
-import { chains, firstState, isCounted, kindOf, PACKET, STATE, type State } from "./shapes.ts";
+import { chains, firstState, HEADER, isCounted, kindOf, PACKET, STATE, type State } from "./shapes.ts";
 
-const HEADER = 4;
 /** Bytes; the proxy's own commands ask for nothing larger. */
 const LONGEST = 1_048_576;
 const text = new TextDecoder();

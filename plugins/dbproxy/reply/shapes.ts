@@ -71,6 +71,9 @@ export function isCounted(state: State): boolean {
   return state >= STATE.FIELDS && state <= STATE.COLUMNS;
 }
 
+/** Bytes of a frame's header. */
+export const HEADER = 4;
+
 /** The length of a frame that the next one continues. */
 export const SPLIT = 0xffffff;
 

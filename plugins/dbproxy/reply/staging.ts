@@ -49,6 +49,9 @@ function copy(to: Uint8Array, at: number, from: Uint8Array, start: number, end: 
   else for (let i = start; i < end; i++) to[at++] = from[i]!;
 }
 
+/** `last`: nothing of this chunk follows. */
+export type Write = (bytes: Uint8Array, last: boolean) => void;
+
 export class Staging {
   // Piece i is [starts[i], ends[i]) of sources[i]; without a source it is an EOF packet: its sequence number and status.
   readonly #sources: (Uint8Array | undefined)[] = [];
@@ -99,13 +102,13 @@ export class Staging {
   }
 
   /** Writes everything. Returns how many bytes that was. */
-  flush(write: (bytes: Uint8Array) => void): number {
+  flush(write: Write): number {
     const count = this.#count;
     const total = this.#total;
     if (count === 0) return 0;
     this.#count = this.#total = 0;
-    if (count === 1 && this.#sources[0] !== undefined) write(this.#cut(0));
-    else if (total <= TOGETHER) write(this.#join(0, count, total));
+    if (count === 1 && this.#sources[0] !== undefined) write(this.#cut(0), true);
+    else if (total <= TOGETHER) write(this.#join(0, count, total), true);
     else this.#writeApart(count, write);
     // A list kept for the longest output would keep its chunks, too.
     if (count > 64) this.#sources.length = this.#starts.length = this.#ends.length = 0;
@@ -115,22 +118,22 @@ export class Staging {
   }
 
   /** Large pieces as they are, small ones between them together. */
-  #writeApart(count: number, write: (bytes: Uint8Array) => void): void {
+  #writeApart(count: number, write: Write): void {
     let first = 0;
     let size = 0;
     for (let i = 0; i < count; i++) {
       const length = this.#size(i);
       if (length > SMALL || size + length > TOGETHER) {
-        if (size > 0) write(this.#join(first, i, size));
+        if (size > 0) write(this.#join(first, i, size), false);
         size = 0;
         first = i;
       }
       if (length > SMALL) {
-        write(this.#cut(i));
+        write(this.#cut(i), i + 1 === count);
         first = i + 1;
       } else size += length;
     }
-    if (size > 0) write(this.#join(first, count, size));
+    if (size > 0) write(this.#join(first, count, size), true);
   }
 
   #size(i: number): number {

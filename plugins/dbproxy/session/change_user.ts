@@ -10,7 +10,7 @@ import { errorFor } from "./error_for.ts";
 import { dialogueFor, enter, type FrontOptions, okPacket, Refused } from "./front.ts";
 import { askFirst, relayDialogue } from "./relay_dialogue.ts";
 import type { Session } from "./session.ts";
-import { SessionTalk, type Talk } from "./talk.ts";
+import type { Talk } from "./talk.ts";
 import { Track } from "./track.ts";
 
 /** So many refusals MariaDB answers one by one. */
@@ -26,8 +26,7 @@ interface Options extends FrontOptions {
  *
  * After a refusal MySQL closes the connection; MariaDB goes on with a new session of the old user.
  */
-export async function changeUser(session: Session, payload: Uint8Array, options: Options): Promise<void> {
-  const talk = new SessionTalk(session);
+export async function changeUser(session: Session, talk: Talk, payload: Uint8Array, options: Options): Promise<void> {
   const { facts } = options.host;
   try {
     if (session.refusals >= patience) throw new Refused(unknownCommand());

@@ -42,8 +42,8 @@ export interface FrontOptions {
   readonly tlsRequired: boolean;
   /** From the connection to the login. */
   readonly timeoutMs: number;
-  /** Waits until the server is known. */
-  meet(): Promise<void>;
+  /** Waits until the server is known, if it is not. */
+  meet(): Promise<void> | undefined;
   /** Logs in a user the proxy does not know, at the server itself; undefined when such users are refused. */
   readonly relay?: ((talk: Talk, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
   authFailed(plugin: string): void;
@@ -65,7 +65,8 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
     talk.abort(new CoreError("DB_LOGIN_TIMEOUT", `The client did not log in within ${options.timeoutMs} ms`));
   }, options.timeoutMs);
   try {
-    await options.meet();
+    const meeting = options.meet();
+    if (meeting !== undefined) await meeting;
     const { host } = options;
     const { facts } = host;
     promised = host.promises.make(host.sessions.highest);
@@ -118,7 +119,7 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
       backend,
       promised,
       dedicated: relayed !== undefined,
-      changeUser: (self, changed) => void changeUser(self, changed, { ...options, greeting }),
+      changeUser: (self, client, changed) => void changeUser(self, client, changed, { ...options, greeting }),
     });
     // While its schema was looked for, it may have left.
     if (talk.over) return session.close();

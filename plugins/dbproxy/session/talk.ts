@@ -1,5 +1,7 @@
+import { CoreError } from "../../../core/error.ts";
+import type { ByteSocket } from "../net/socket.ts";
+import type { CommandReader } from "../wire/command_reader.ts";
 import { frames } from "../wire/frame.ts";
-import type { Session } from "./session.ts";
 
 /** A client with whom packets are exchanged that are no commands. */
 export interface Talk {
@@ -12,26 +14,41 @@ export interface Talk {
 
 /** The dialogue within a session that begins with a command; a handshake is a `Conversation`. */
 export class SessionTalk implements Talk {
-  readonly #session: Session;
+  readonly socket: ByteSocket;
+  readonly #reader: CommandReader;
   #seq = 1;
+  #over = false;
+  /** Fails whoever reads. */
+  #unheard: ((error: CoreError) => void) | undefined;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(socket: ByteSocket, reader: CommandReader) {
+    this.socket = socket;
+    this.#reader = reader;
   }
 
-  get socket(): Talk["socket"] {
-    return this.#session.connection;
-  }
-
-  async read(): Promise<Uint8Array> {
-    const { payload, seq } = await this.#session.packet();
-    this.#seq = (seq + 1) & 255;
-    return payload;
+  /** @throws CoreError `DB_CLOSED` when the client leaves */
+  read(): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (this.#over) return reject(new CoreError("DB_CLOSED", "The client has left"));
+      this.#unheard = reject;
+      this.#reader.takePackets((payload, seq) => {
+        this.#unheard = undefined;
+        this.#seq = (seq + 1) & 255;
+        resolve(payload.slice());
+        return false;
+      });
+    });
   }
 
   write(...payloads: readonly Uint8Array[]): void {
     if (payloads.length === 0) return;
-    this.#session.say(frames(this.#seq, payloads));
+    if (!this.#over) this.socket.write(frames(this.#seq, payloads));
     this.#seq = (this.#seq + payloads.length) & 255;
+  }
+
+  /** The client has left. */
+  leave(): void {
+    this.#over = true;
+    this.#unheard?.(new CoreError("DB_CLOSED", "The client left in the middle of a dialogue"));
   }
 }

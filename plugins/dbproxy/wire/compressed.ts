@@ -92,10 +92,11 @@ class Compressed implements CompressedSocket, SocketHandler {
     return this.#socket.flushed();
   }
 
-  write(bytes: Uint8Array): boolean {
+  write(bytes: Uint8Array, now = false): boolean {
     let more = true;
     for (let at = 0; at < bytes.length; at += maxPayload) {
-      more = this.#socket.write(this.#pack(bytes.subarray(at, at + maxPayload)));
+      const last = at + maxPayload >= bytes.length;
+      more = this.#socket.write(this.#pack(bytes.subarray(at, at + maxPayload)), now && last);
     }
     return more;
   }

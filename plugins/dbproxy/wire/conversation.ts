@@ -50,7 +50,7 @@ export class Conversation implements SocketHandler {
   /** Sends packets in one write. */
   write(...payloads: readonly Uint8Array[]): void {
     if (payloads.length === 0) return;
-    this.socket.write(frames(this.seq, payloads));
+    this.socket.write(frames(this.seq, payloads), true);
     this.seq = (this.seq + payloads.length) & 255;
   }
 
