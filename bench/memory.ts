@@ -4,21 +4,23 @@
  *
  * @module
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { Running } from "./http/arms/arm.ts";
+import type { Arm, Running } from "./http/arms/arm.ts";
 import { Field } from "./http/field.ts";
 import { checkIdentity, processes } from "./http/identity.ts";
-import { machine } from "./http/machine.ts";
 import { ARMS } from "./http/options.ts";
 import { HOLD_PATH } from "./http/pages.ts";
-import { probe } from "./http/probe.ts";
-import { type Memory, memory } from "./http/procfs.ts";
-import { table } from "./http/table.ts";
+import { machine } from "./support/machine.ts";
+import { benchmark, say, writeJson } from "./support/main.ts";
+import { COMMON, number, OPTIONAL, pickSome, text } from "./support/options.ts";
+import { probe } from "./support/probe.ts";
+import { type Memory, memory } from "./support/procfs.ts";
+import { table } from "./support/table.ts";
 
 const USAGE = `bun bench/memory.ts [options]
 
@@ -28,6 +30,45 @@ const USAGE = `bun bench/memory.ts [options]
   --children N        PHP children (default 2)
   --php-fpm FILE, --fairlead DIR, --toml TEXT, --json FILE, --keep: as for bench/http/run.ts
 `;
+
+interface Options {
+  readonly arms: readonly Arm[];
+  readonly idle: number;
+  readonly queued: number;
+  readonly children: number;
+  readonly phpFpm: string | undefined;
+  readonly fairlead: string;
+  readonly toml: string;
+  readonly json: string | undefined;
+  readonly keep: boolean;
+}
+
+function parseOptions(args: readonly string[]): Options | "help" {
+  const { values: v } = parseArgs({
+    args: [...args],
+    options: {
+      ...COMMON,
+      arms: text("nginx,fairlead-bun"),
+      idle: text("1000"),
+      queued: text("10000"),
+      children: text("2"),
+      "php-fpm": OPTIONAL,
+      toml: text(""),
+    },
+  });
+  if (v.help) return "help";
+  return {
+    arms: pickSome("arm", ARMS, v.arms),
+    idle: number("idle", v.idle),
+    queued: number("queued", v.queued),
+    children: number("children", v.children),
+    phpFpm: v["php-fpm"],
+    fairlead: resolve(v.fairlead),
+    toml: v.toml,
+    json: v.json,
+    keep: v.keep,
+  };
+}
 
 interface Step extends Memory {
   readonly arm: string;
@@ -116,7 +157,7 @@ async function weigh(
   name: string,
   arm: Running,
   field: Field,
-  o: { idle: number; queued: number; children: number },
+  o: Pick<Options, "idle" | "queued" | "children">,
   report: (step: Step) => void,
 ): Promise<void> {
   const server = () => processes(arm, field.phpFpm).server;
@@ -152,62 +193,26 @@ async function waitUntil(check: () => boolean): Promise<void> {
 
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
-async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      arms: { type: "string", default: "nginx,fairlead-bun" },
-      idle: { type: "string", default: "1000" },
-      queued: { type: "string", default: "10000" },
-      children: { type: "string", default: "2" },
-      "php-fpm": { type: "string" },
-      fairlead: { type: "string", default: fileURLToPath(new URL("../", import.meta.url)) },
-      toml: { type: "string", default: "" },
-      json: { type: "string" },
-      keep: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  const arms = values.arms.split(",").map((name) => {
-    const arm = ARMS.find((one) => one.name === name);
-    if (arm === undefined) throw new Error(`Unknown arm "${name}"\n${USAGE}`);
-    return arm;
-  });
-  const o = { idle: Number(values.idle), queued: Number(values.queued), children: Number(values.children) };
+async function run(o: Options): Promise<number> {
+  const { idle, queued, children } = o;
   const most = descriptorLimit();
   if (Math.max(o.idle, o.queued) > most) {
     throw new Error(`This shell may open ${most} connections; raise it with ulimit -n, or ask for fewer`);
   }
   const steps: Step[] = [];
-  for (const arm of arms) {
+  for (const arm of o.arms) {
     // One server at a time: what waits in one must not be swapped out or slowed by another.
-    const field = new Field({
-      arms: [arm],
-      sites: ["scripts"],
-      children: o.children,
-      phpFpm: values["php-fpm"],
-      wordpress: undefined,
-      fairlead: values.fairlead,
-      toml: values.toml,
-      keep: values.keep,
-      say: (text) => process.stderr.write(`${text}\n`),
-    });
+    const field = new Field({ ...o, arms: [arm], sites: ["scripts"], wordpress: undefined, say });
     try {
       await field.start();
       await weigh(arm.name, field.get(arm, "scripts"), field, o, (step) => {
         steps.push(step);
-        process.stderr.write(`  ${step.step}: ${mib(step.rss)} MiB\n`);
+        say(`  ${step.step}: ${mib(step.rss)} MiB`);
       });
     } finally {
       await field.stop();
     }
-    if (values.json !== undefined) {
-      const text = JSON.stringify({ format: 1, machine: machine(field.phpFpm, values.fairlead), ...o, steps }, null, 2);
-      writeFileSync(values.json, `${text}\n`);
-    }
+    writeJson(o.json, { format: 1, machine: machine(field.phpFpm, o.fairlead), idle, queued, children, steps }, 2);
   }
   const rows = steps.map((step) => [
     step.arm,
@@ -223,7 +228,4 @@ async function main(): Promise<number> {
   return 0;
 }
 
-main().then((code) => process.exit(code), (error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
-});
+benchmark(USAGE, parseOptions, run);

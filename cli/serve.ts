@@ -31,7 +31,7 @@ export async function serve(args: readonly string[]): Promise<number> {
       "no server.public: no files are served, only what plugins answer; is this the folder of your fairlead.toml?",
     );
   }
-  if (!await collectOrphans()) {
+  if (!collectOrphans()) {
     log("warn", "this is process 1 and cannot collect orphans: start it with an init, such as docker run --init");
   }
   process.on("unhandledRejection", (error) => log("error", "a promise was rejected and nobody looked", { error }));

@@ -8,6 +8,7 @@ export interface Entry<F> {
   readonly run: F;
 }
 
+/** The handlers of each hook, in the order in which they run. */
 export type HookTable = { readonly [H in HookName]: readonly Entry<Hooks[H]>[] };
 
 /** How each hook runs; `first`, `series`, `settle` and `wrap` are the functions below. */
@@ -23,8 +24,13 @@ export const kinds: Readonly<Record<HookName, "series" | "wrap" | "first" | "gat
   onClose: "settle",
 };
 
-/** Sorts every plugin's hooks into dense arrays, once, before the first request. */
+/**
+ * Sorts every plugin's hooks into dense arrays, once, before the first request.
+ *
+ * @throws HOOK_UNKNOWN, HOOK_INVALID
+ */
 export function buildTable(plugins: readonly { readonly name: string; readonly hooks: PluginHooks }[]): HookTable {
+  for (const { name, hooks } of plugins) checkNames(name, hooks);
   const table: Record<string, Entry<unknown>[]> = {};
   for (const hook of Object.keys(kinds) as HookName[]) {
     const pre: Entry<unknown>[] = [], normal: Entry<unknown>[] = [], post: Entry<unknown>[] = [];
@@ -33,29 +39,20 @@ export function buildTable(plugins: readonly { readonly name: string; readonly h
       if (h === undefined) continue;
       if (typeof h === "function") normal.push({ plugin: name, run: h });
       else if (typeof h.handler !== "function" || !["pre", "post"].includes(h.order)) {
-        throw new CoreError(
-          "HOOK_INVALID",
-          `${name}.${hook}: expected a function, or { order: "pre" or "post", handler }`,
-          { plugin: name, hook },
-        );
+        const message = `${name}.${hook}: expected a function, or { order: "pre" or "post", handler }`;
+        throw new CoreError("HOOK_INVALID", message, { plugin: name, hook });
       } else (h.order === "pre" ? pre : post).push({ plugin: name, run: h.handler });
     }
     table[hook] = [...pre, ...normal, ...post];
   }
-  for (const { name, hooks } of plugins) {
-    for (const hook of Object.keys(hooks)) {
-      if (!(hook in kinds)) {
-        throw new CoreError(
-          "HOOK_UNKNOWN",
-          `${name} returned a hook named "${hook}"; hooks are ${Object.keys(kinds).join(", ")}`,
-          {
-            plugin: name,
-          },
-        );
-      }
-    }
-  }
   return table as unknown as HookTable;
+}
+
+function checkNames(plugin: string, hooks: PluginHooks): void {
+  const unknown = Object.keys(hooks).find((hook) => !Object.hasOwn(kinds, hook));
+  if (unknown === undefined) return;
+  const message = `${plugin} returned a hook named "${unknown}"; hooks are ${Object.keys(kinds).join(", ")}`;
+  throw new CoreError("HOOK_UNKNOWN", message, { plugin });
 }
 
 /** Whether a value must be waited for; promises of other realms and libraries count. */

@@ -57,9 +57,9 @@ const lookEvery = 5000;
  *
  * @returns false where it is and cannot: start it with an init then (`docker run --init`)
  */
-export async function collectOrphans(): Promise<boolean> {
+export function collectOrphans(): boolean {
   if (process.pid !== 1) return true;
-  const wait = await waitWithoutBlocking();
+  const wait = waitWithoutBlocking();
   if (wait === undefined) return false;
   setInterval(orphanCollector(() => zombiesOf(1), wait), lookEvery).unref();
   return true;

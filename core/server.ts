@@ -1,4 +1,3 @@
-import { openSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createAccessLog } from "./access_log.ts";
 import { createAdmin, type Identity } from "./admin.ts";
@@ -14,9 +13,11 @@ import { type Address, parseAddress } from "./http/address.ts";
 import type { Intake } from "./http/exchange.ts";
 import { type Bound, listen } from "./http/listen.ts";
 import { TrustedProxies } from "./http/proxies.ts";
-import { fileSink, type LineSink } from "./line_sink.ts";
+import { readTls } from "./http/tls.ts";
+import type { LineSink } from "./line_sink.ts";
 import { createLog } from "./log.ts";
-import { type AnyPlugin, definePlugin } from "./plugin.ts";
+import { openSinks } from "./open_sinks.ts";
+import { type AnyPlugin, definePlugin, type Log } from "./plugin.ts";
 import type { Offer } from "./services.ts";
 import type { AdminSettings, LogSettings, ServerSettings } from "./settings.ts";
 import { anything } from "./standard_schema.ts";
@@ -55,37 +56,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { server, baseDir } = options;
   const sinks = openSinks(options.log, baseDir);
   const log = createLog({ level: options.log.level, format: options.log.format, sink: sinks.log });
+  const identity = identityOf(options);
   const health = new HealthBoard();
   const reloads = new ReloadBoard(log);
-  const identity: Identity = {
-    pid: process.pid,
-    executable: process.execPath,
-    version,
-    runtime: runtime(),
-    config_hash: options.configHash,
-    started_at: new Date().toISOString(),
-  };
-  const offers: Offer[] = [
-    [Health, health],
-    [Reloads, reloads],
-    [Peers, new TrustedProxies(server.trusted_proxies) satisfies Peers],
-    [
-      Site,
-      {
-        baseDir,
-        publicRoot: server.public === undefined ? undefined : resolve(baseDir, server.public),
-        timeoutMs: server.timeout,
-        maxBody: server.max_body,
-        software: `Fairlead/${version}`,
-      } satisfies Site,
-    ],
-  ];
   const access = sinks.access === undefined ? [] : [accessPlugin(options.log.format, sinks.access)];
 
-  let app: App | undefined;
+  let app: App | undefined, admin: Bound | undefined;
   const bounds: Bound[] = [];
-  let admin: Bound | undefined;
-  const common = { maxHeader: server.max_header, keepAliveMs: server.keep_alive, headerMs: server.header_timeout };
   const undo = async () => {
     await Promise.all([...bounds, ...(admin === undefined ? [] : [admin])].map((b) => b.stop(true)));
     const failed = await app?.close() ?? [];
@@ -93,26 +70,28 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return failed;
   };
   try {
+    const offers = offersOf(options, health, reloads);
+    app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
+    const common = { maxHeader: server.max_header, keepAliveMs: server.keep_alive, headerMs: server.header_timeout };
     const intake: Intake = {
       proxies: new TrustedProxies(server.trusted_proxies, server.trusted_headers),
       timeoutMs: server.timeout,
       maxBody: server.max_body,
       idleMs: server.body_timeout,
     };
-    app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
     const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
+    // Before the plugins listen, for it to say that they do not yet.
     if (options.admin.listen !== "") {
-      const routes = createAdmin(health, reloads, identity, app.admin, log);
+      const handle = createAdmin(health, reloads, identity, app.admin, log);
       const at = parseAddress(options.admin.listen);
       const plain = { ...intake, proxies: new TrustedProxies([]) };
-      admin = await listen({ ...common, at, intake: plain, tls: undefined, handle: routes });
+      admin = await listen({ ...common, at, intake: plain, tls: undefined, handle });
     }
     await app.listen();
     for (const text of server.listen) {
       const at = parseAddress(text);
-      bounds.push(
-        await listen({ ...common, at, intake, tls: at.kind === "tcp" ? tls : undefined, handle: app.handle }),
-      );
+      const own = { ...common, at, intake, tls: at.kind === "tcp" ? tls : undefined, handle: app.handle };
+      bounds.push(await listen(own));
     }
   } catch (error) {
     await undo();
@@ -120,40 +99,81 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   health.hold = undefined;
 
-  const running = app, patience = new AbortController(), giveUp = () => patience.abort();
+  const running = app;
+  const stopping = () => health.hold = "draining";
+  return {
+    addresses: bounds.map((b) => b.at),
+    admin: admin?.at,
+    app,
+    reload: () => reloads.run(),
+    stop: stopOf({ app: running, bounds, log, patienceMs: server.drain, stopping, undo }),
+  };
+}
+
+interface Stoppable {
+  readonly app: App;
+  readonly bounds: readonly Bound[];
+  readonly log: Log;
+  /** How long running requests may take to end. */
+  readonly patienceMs: number;
+  /** Told when it begins. */
+  stopping(): void;
+  /** Frees everything; returns what failed. */
+  undo(): Promise<readonly CoreError[]>;
+}
+
+/** Makes {@linkcode RunningServer.stop}. */
+function stopOf({ app, bounds, log, patienceMs, stopping, undo }: Stoppable): RunningServer["stop"] {
+  const patience = new AbortController(), giveUp = () => patience.abort();
   const late = new Promise<readonly CoreError[]>((resolve) => {
     patience.signal.addEventListener("abort", () => resolve([]));
   });
   const stop = async () => {
-    health.hold = "draining";
-    running.draining = true;
-    log("info", "draining", { in_flight: running.inFlight, patience_ms: server.drain });
-    const timer = setTimeout(giveUp, server.drain);
-    const ended = Promise.all([running.drain(patience.signal), ...bounds.map((b) => b.stop(false))]);
+    stopping();
+    app.draining = true;
+    log("info", "draining", { in_flight: app.inFlight, patience_ms: patienceMs });
+    const timer = setTimeout(giveUp, patienceMs);
+    const ended = Promise.all([app.drain(patience.signal), ...bounds.map((b) => b.stop(false))]);
     const failed = [...await Promise.race([ended.then(([errors]) => errors), late])];
     clearTimeout(timer);
-    if (running.inFlight > 0) {
-      failed.push(
-        new CoreError("DRAIN_TIMEOUT", `${running.inFlight} requests were cut off: they had not ended in time`),
-      );
+    if (app.inFlight > 0) {
+      const message = `${app.inFlight} requests were cut off: they had not ended in time`;
+      failed.push(new CoreError("DRAIN_TIMEOUT", message));
     }
     for (const error of failed) log("error", "drain failed", { error });
     failed.push(...await undo());
     return failed;
   };
   let stopped: Promise<readonly CoreError[]> | undefined;
-
-  return {
-    addresses: bounds.map((b) => b.at),
-    admin: admin?.at,
-    app,
-    reload: () => reloads.run(),
-    stop(now) {
-      now?.addEventListener("abort", giveUp, { once: true });
-      if (now?.aborted) giveUp();
-      return stopped ??= stop();
-    },
+  return (now) => {
+    now?.addEventListener("abort", giveUp, { once: true });
+    if (now?.aborted) giveUp();
+    return stopped ??= stop();
   };
+}
+
+function identityOf({ configHash }: ServerOptions): Identity {
+  return {
+    pid: process.pid,
+    executable: process.execPath,
+    version,
+    runtime: runtime(),
+    config_hash: configHash,
+    started_at: new Date().toISOString(),
+  };
+}
+
+/** The core's own services. */
+function offersOf({ server, baseDir }: ServerOptions, health: Health, reloads: Reloads): readonly Offer[] {
+  const site: Site = {
+    baseDir,
+    publicRoot: server.public === undefined ? undefined : resolve(baseDir, server.public),
+    timeoutMs: server.timeout,
+    maxBody: server.max_body,
+    software: `Fairlead/${version}`,
+  };
+  const peers: Peers = new TrustedProxies(server.trusted_proxies);
+  return [[Health, health], [Reloads, reloads], [Peers, peers], [Site, site]];
 }
 
 /** The access log as a plugin: it sees every exchange, after all others. */
@@ -164,40 +184,4 @@ function accessPlugin(format: "text" | "json", sink: LineSink): AnyPlugin {
     config: anything,
     setup: () => ({ onResponse: { order: "post", handler: createAccessLog(format, sink) } }),
   });
-}
-
-function openSinks(settings: LogSettings, baseDir: string) {
-  const log = fileSink(2);
-  const { access } = settings;
-  const file = (path: string) => {
-    try {
-      return openSync(path, "a", 0o640);
-    } catch (cause) {
-      throw new CoreError("LOG_UNWRITABLE", `Cannot open the access log ${path}: ${(cause as Error).message}`, {
-        cause,
-      });
-    }
-  };
-  const accessSink = access === "off"
-    ? undefined
-    : access === "stderr"
-    ? log
-    : fileSink(access === "stdout" ? 1 : file(resolve(baseDir, access)));
-  return {
-    log,
-    access: accessSink,
-    flush: () => Promise.all([log.flush(), accessSink?.flush()]),
-  };
-}
-
-function readTls(tls: { readonly cert: string; readonly key: string }, baseDir: string) {
-  const read = (what: "cert" | "key") => {
-    const path = resolve(baseDir, tls[what]);
-    try {
-      return readFileSync(path, "utf8");
-    } catch (cause) {
-      throw new CoreError("TLS_UNREADABLE", `Cannot read server.tls.${what}: ${(cause as Error).message}`, { cause });
-    }
-  };
-  return { cert: read("cert"), key: read("key") };
 }

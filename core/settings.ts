@@ -2,6 +2,8 @@ import * as z from "zod";
 import { duration, size } from "./config/units.ts";
 import { parseAddress } from "./http/address.ts";
 import { type ProxyHeader, proxyHeaders, TrustedProxies, usualProxyHeaders } from "./http/proxies.ts";
+import type { Tls } from "./http/tls.ts";
+import type { Level } from "./log.ts";
 
 /** A text that a function takes without an error; its error is the problem reported. */
 function readBy(read: (text: string) => unknown): z.ZodString {
@@ -21,7 +23,7 @@ const someTime = () => duration().refine((ms) => ms > 0, 'expected a duration ab
 export interface ServerSettings {
   readonly listen: readonly string[];
   readonly public?: string | undefined;
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls?: Tls | undefined;
   readonly trusted_proxies: readonly string[];
   readonly trusted_headers?: readonly ProxyHeader[] | undefined;
   readonly max_body: number;
@@ -40,7 +42,7 @@ export interface AdminSettings {
 
 /** `[log]` */
 export interface LogSettings {
-  readonly level: "debug" | "info" | "warn" | "error";
+  readonly level: Level;
   readonly format: "text" | "json";
   readonly access: string;
 }

@@ -8,46 +8,63 @@ import type { AnyPlugin } from "./plugin.ts";
  * @throws PLUGIN_API, PLUGIN_TAKEN, SERVICE_TAKEN, SERVICE_MISSING, PLUGIN_CYCLE, each naming the plugins
  */
 export function sortPlugins(plugins: readonly AnyPlugin[], offered: readonly string[] = []): AnyPlugin[] {
-  const owner = new Map<string, AnyPlugin>(), names = new Set<string>();
-  for (const p of plugins) {
-    if (p.api !== 1) {
-      throw new CoreError("PLUGIN_API", `${p.name} was written for contract ${p.api}, this server has contract 1`, {
-        plugin: p.name,
+  checkContracts(plugins);
+  const owners = ownersOf(plugins, offered);
+  const sorted: AnyPlugin[] = [], state = new Map<AnyPlugin, "open" | "done">();
+  const visit = (plugin: AnyPlugin, trail: readonly string[]): void => {
+    const { name, needs = [], wants = [] } = plugin;
+    if (state.get(plugin) === "done") return;
+    const path = [...trail, name];
+    if (state.get(plugin) === "open") {
+      throw new CoreError("PLUGIN_CYCLE", `Plugins ask for each other's services in a circle: ${path.join(" -> ")}`);
+    }
+    state.set(plugin, "open");
+    for (const { id } of needs) {
+      if (owners.has(id) || offered.includes(id)) continue;
+      throw new CoreError("SERVICE_MISSING", `${name} needs "${id}", and no loaded plugin provides it`, {
+        plugin: name,
       });
     }
-    if (names.has(p.name)) {
-      throw new CoreError("PLUGIN_TAKEN", `two plugins are named ${p.name}; expected a name of its own for each`, {
-        plugin: p.name,
-      });
+    for (const { id } of [...needs, ...wants]) {
+      const before = owners.get(id);
+      if (before !== undefined) visit(before, path);
     }
-    names.add(p.name);
-    for (const t of p.provides ?? []) {
-      const other = owner.get(t.id)?.name ?? (offered.includes(t.id) ? "the core" : undefined);
-      if (other !== undefined) throw new CoreError("SERVICE_TAKEN", `both ${other} and ${p.name} provide "${t.id}"`);
-      owner.set(t.id, p);
+    state.set(plugin, "done");
+    sorted.push(plugin);
+  };
+  for (const plugin of plugins) visit(plugin, []);
+  return sorted;
+}
+
+function checkContracts(plugins: readonly AnyPlugin[]): void {
+  const names = new Set<string>();
+  for (const { name, api } of plugins) {
+    if (api !== 1) {
+      const message = `${name} was written for contract ${api}, this server has contract 1`;
+      throw new CoreError("PLUGIN_API", message, { plugin: name });
+    }
+    if (names.has(name)) {
+      const message = `Two plugins are named ${name}; expected a name of its own for each`;
+      throw new CoreError("PLUGIN_TAKEN", message, { plugin: name });
+    }
+    names.add(name);
+  }
+}
+
+/** Who provides which service, by its id. */
+function ownersOf(plugins: readonly AnyPlugin[], offered: readonly string[]): ReadonlyMap<string, AnyPlugin> {
+  const owners = new Map<string, AnyPlugin>();
+  for (const plugin of plugins) {
+    for (const { id } of plugin.provides ?? []) {
+      const other = owners.get(id)?.name ?? (offered.includes(id) ? "The core" : undefined);
+      if (other !== undefined) {
+        throw new CoreError(
+          "SERVICE_TAKEN",
+          `${other} and ${plugin.name} both provide "${id}"; a service has one owner`,
+        );
+      }
+      owners.set(id, plugin);
     }
   }
-  const out: AnyPlugin[] = [], state = new Map<AnyPlugin, "open" | "done">();
-  const visit = (p: AnyPlugin, trail: readonly string[]): void => {
-    if (state.get(p) === "done") return;
-    if (state.get(p) === "open") throw new CoreError("PLUGIN_CYCLE", [...trail, p.name].join(" -> "));
-    state.set(p, "open");
-    for (const t of p.needs ?? []) {
-      const before = owner.get(t.id);
-      if (before !== undefined) visit(before, [...trail, p.name]);
-      else if (!offered.includes(t.id)) {
-        throw new CoreError("SERVICE_MISSING", `${p.name} needs "${t.id}", and no loaded plugin provides it`, {
-          plugin: p.name,
-        });
-      }
-    }
-    for (const t of p.wants ?? []) {
-      const before = owner.get(t.id);
-      if (before !== undefined) visit(before, [...trail, p.name]);
-    }
-    state.set(p, "done");
-    out.push(p);
-  };
-  for (const p of plugins) visit(p, []);
-  return out;
+  return owners;
 }

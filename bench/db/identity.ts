@@ -5,10 +5,11 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { RawClient } from "../../tests/support/raw_client.ts";
-import { executable, listeners, tree } from "../http/procfs.ts";
+import { checkOwner } from "../support/ownership.ts";
+import { executable, listeners, tree } from "../support/procfs.ts";
 import type { ArmProcess, Door } from "./arms/arm.ts";
 
-export { listeners as tcpHolders } from "../http/procfs.ts";
+export { listeners as tcpHolders } from "../support/procfs.ts";
 
 /**
  * Inodes of listening unix sockets at `path`. A server in a chroot has bound the end of it; HAProxy has bound
@@ -44,24 +45,10 @@ export function ownPids(process: ArmProcess): number[] {
   return tree(process.pid).filter((pid) => executable(pid) === process.executable);
 }
 
-/**
- * Throws unless the door's listener is held by its own process, running the program that was started, and by nobody that
- * this process has not started itself: on Deno php-fpm inherits unix sockets.
- */
+/** Throws unless the door is its own process' and of nobody that it has not started: on Deno php-fpm inherits unix sockets. */
 export async function checkHolder({ name, via, place, process }: Door): Promise<void> {
-  const owners = via === "tcp" ? listeners(place.port) : socketHolders(place.socket);
-  if (owners.length === 0) throw new Error(`Nobody listens at ${name}`);
-  const family = tree(process.pid);
-  const stranger = owners.find((pid) => !family.includes(pid));
-  if (stranger !== undefined) {
-    throw new Error(`${name} is also held by ${stranger} (${executable(stranger)}), which is not its server`);
-  }
-  const file = executable(process.pid);
-  if (file !== process.executable) throw new Error(`${name} is held by ${file}, expected ${process.executable}`);
-  if (!owners.includes(process.pid)) throw new Error(`${name} is not held by ${process.pid}, which was started for it`);
-  if (process.adminPort === undefined) return;
-  const who = await (await fetch(`http://127.0.0.1:${process.adminPort}/-/whoami`)).json() as { pid?: unknown };
-  if (who.pid !== process.pid) throw new Error(`/-/whoami says pid ${who.pid}, expected ${process.pid}`);
+  const holders = via === "tcp" ? listeners(place.port) : socketHolders(place.socket);
+  await checkOwner(name, holders, process, tree(process.pid));
 }
 
 /** Throws unless it is this very database that answers behind the door. */

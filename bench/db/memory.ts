@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RawClient } from "../../tests/support/raw_client.ts";
-import { memory } from "../http/procfs.ts";
+import { memory } from "../support/procfs.ts";
 import type { ArmProcess, Door, ProxyArm } from "./arms/arm.ts";
 import { BACKENDS } from "./arms/fairlead.ts";
 import { Client, type Job } from "./client.ts";

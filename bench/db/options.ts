@@ -4,8 +4,9 @@
  * @module
  */
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { COMMON, FLAG, number as parse, type NumberLimits, OPTIONAL, pickSome, text } from "../support/options.ts";
+import { type Trust, trustOf } from "../support/trust.ts";
 import type { ProxyArm } from "./arms/arm.ts";
 import { FAIRLEAD_ARMS } from "./arms/fairlead.ts";
 import { HAPROXY } from "./arms/haproxy.ts";
@@ -16,6 +17,7 @@ import type { ServerKind } from "./summary.ts";
 
 export const ARMS: readonly ProxyArm[] = [HAPROXY, ROUTER, ...FAIRLEAD_ARMS];
 
+const SERVERS: readonly ServerKind[] = ["mariadb", "mysql"];
 const EXPERIMENTS = ["sessions", "queries", "throughput", "delay", "memory"] as const;
 export type Experiment = typeof EXPERIMENTS[number];
 
@@ -44,7 +46,7 @@ export const USAGE: string = `bun bench/db/run.ts [options]
   --quick             a look that takes about a minute: small windows, one round, no patience
 `;
 
-export interface Options {
+export interface Options extends Trust {
   readonly servers: readonly ServerKind[] | undefined;
   readonly arms: readonly ProxyArm[];
   readonly experiments: readonly Experiment[];
@@ -54,9 +56,6 @@ export interface Options {
   readonly memory: MemorySizes;
   readonly delayMs: number;
   readonly prewarm: number;
-  readonly retries: number;
-  readonly maxForeign: number;
-  readonly patience: number;
   readonly fairlead: string;
   readonly toml: string;
   readonly json: string | undefined;
@@ -77,21 +76,13 @@ const QUICK: Readonly<Record<string, string>> = {
   patience: "0",
 };
 
-function pick<T extends string>(kind: string, known: readonly T[], names: string): T[] {
-  return names.split(",").map((name) => {
-    const found = known.find((one) => one === name.trim());
-    if (found !== undefined) return found;
-    throw new Error(`Unknown ${kind} "${name}", expected one of ${known.join(", ")}`);
-  });
-}
-
 export function parseOptions(args: readonly string[]): Options | "help" {
-  const text = (value: string) => ({ type: "string", default: value }) as const;
   const { values: given, tokens } = parseArgs({
     args: [...args],
     tokens: true,
     options: {
-      servers: { type: "string" },
+      ...COMMON,
+      servers: OPTIONAL,
       arms: text(ARMS.map((arm) => arm.name).join(",")),
       experiments: text(EXPERIMENTS.join(",")),
       doors: text(""),
@@ -107,12 +98,8 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       retries: text("1"),
       "max-foreign": text("0.1"),
       patience: text("5"),
-      fairlead: text(fileURLToPath(new URL("../../", import.meta.url))),
       toml: text(""),
-      json: { type: "string" },
-      keep: { type: "boolean", default: false },
-      quick: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
+      quick: FLAG,
     },
   });
   if (given.help) return "help";
@@ -121,17 +108,12 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     const quick = given.quick && !said.has(name) ? QUICK[name] : undefined;
     return quick ?? String(given[name]);
   };
-  const number = (name: keyof typeof given, { least = 1, whole = true } = {}): number => {
-    const found = Number(value(name));
-    if (Number.isFinite(found) && found >= least && (!whole || Number.isInteger(found))) return found;
-    throw new Error(`--${name} is "${value(name)}", expected a ${whole ? "whole " : ""}number of at least ${least}`);
-  };
-  const arms = pick("arm", ARMS.map((arm) => arm.name), given.arms);
+  const number = (name: keyof typeof given, limits?: NumberLimits) => parse(name, value(name), limits);
   const bulkMiB = number("bulk");
   return {
-    servers: given.servers === undefined ? undefined : pick("server", ["mariadb", "mysql"], given.servers),
-    arms: ARMS.filter((arm) => arms.includes(arm.name)),
-    experiments: pick("experiment", EXPERIMENTS, given.experiments),
+    servers: given.servers === undefined ? undefined : pickSome("server", SERVERS, given.servers),
+    arms: pickSome("arm", ARMS, given.arms),
+    experiments: pickSome("experiment", EXPERIMENTS, given.experiments),
     doors: given.doors,
     rounds: number("rounds"),
     sizes: {
@@ -143,9 +125,7 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     memory: { idle: number("idle"), bulkMiB, slowMiB: Math.min(128, bulkMiB), sessions: number("sessions") },
     delayMs: number("delay", { least: 0.1, whole: false }),
     prewarm: number("prewarm", { least: 0 }),
-    retries: number("retries", { least: 0 }),
-    maxForeign: number("max-foreign", { least: 0, whole: false }),
-    patience: number("patience", { least: 0 }),
+    ...trustOf({ retries: value("retries"), "max-foreign": value("max-foreign"), patience: value("patience") }),
     fairlead: resolve(given.fairlead),
     toml: given.toml,
     json: given.json,

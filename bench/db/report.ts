@@ -5,12 +5,11 @@
  *
  * @module
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
-import { type Bar, barChart } from "../http/chart.ts";
-import { markdownTable } from "../http/table.ts";
+import { type Bar, barChart } from "../support/bar_chart.ts";
+import { machineItem, versionNames } from "../support/machine.ts";
+import { renderFile } from "../support/main.ts";
+import { markdownTable } from "../support/table.ts";
 import type { ExperimentName } from "./experiments.ts";
 import { memoryTable, sampleTables, serverName } from "./report_text.ts";
 import type { Report } from "./report_types.ts";
@@ -24,15 +23,11 @@ const HEADINGS: Readonly<Record<ExperimentName, string>> = {
 };
 
 function facts(report: Report): string {
-  const { machine } = report;
-  const versions = Object.entries(machine.versions).filter(([, text]) => text !== "not found")
-    .map(([name, text]) => `${name} ${/\d+(\.\d+)+/.exec(text)?.[0] ?? text}`);
   const databases = (Object.keys(report.servers) as ServerKind[]).map((server) => serverName(report, server));
   return [
-    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}.`,
-    `- Versions: ${
-      [...databases, ...versions].join(", ")
-    }. TLS off; every proxy reaches the database over loopback TCP.`,
+    machineItem(report.machine),
+    `- Versions: ${[...databases, ...versionNames(report.machine)].join(", ")}. ` +
+    "TLS off; every proxy reaches the database over loopback TCP.",
     `- The client is PHP's command line (mysqlnd), which times every session or query itself, and checks every answer.`,
     `- ${report.rounds} ${
       report.rounds === 1 ? "round" : "rounds"
@@ -105,21 +100,4 @@ function notesOn(report: Report): string[] {
   return [`- ${bad.length} of ${report.samples.length} windows could not be trusted and are left out.`];
 }
 
-function main(): number {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { svg: { type: "string" }, image: { type: "string" } },
-  });
-  const [file] = positionals;
-  if (file === undefined) {
-    process.stderr.write("usage: bun bench/db/report.ts RUN.json [--svg CHART.svg] [--image PATH-IN-MARKDOWN]\n");
-    return 2;
-  }
-  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
-  if (values.svg !== undefined) writeFileSync(values.svg, chart(report));
-  const image = values.image ?? (values.svg === undefined ? undefined : basename(values.svg));
-  process.stdout.write(markdown(report, image));
-  return 0;
-}
-
-if (import.meta.main) process.exitCode = main();
+if (import.meta.main) process.exitCode = renderFile<Report>("bench/db/report.ts", { markdown, chart });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { fixed, ratio, table } from "../http/table.ts";
+import { fixed, ratio, table } from "../support/table.ts";
 import type { Work } from "./experiments.ts";
 import type { MemoryResult } from "./memory.ts";
 import type { Report } from "./report_types.ts";

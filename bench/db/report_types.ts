@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Machine } from "../http/machine.ts";
+import type { Machine } from "../support/machine.ts";
 import type { Work } from "./experiments.ts";
 import type { MemoryResult } from "./memory.ts";
 import type { Sample, ServerKind } from "./summary.ts";

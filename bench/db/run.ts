@@ -6,14 +6,14 @@
  *
  * @module
  */
-import { writeFileSync } from "node:fs";
 import process from "node:process";
 import type { Database, DatabaseOptions } from "../../tests/support/database.ts";
 import { hasMariaDb, startMariaDb } from "../../tests/support/mariadb.ts";
 import { mysql9Absent, mysql9Root, startMysql9 } from "../../tests/support/mysql9.ts";
-import { machine } from "../http/machine.ts";
-import { order } from "../http/summary.ts";
-import { quiet } from "../http/window.ts";
+import { machine } from "../support/machine.ts";
+import { benchmark, say, writeJson } from "../support/main.ts";
+import { order } from "../support/rounds.ts";
+import { distrust, trusted } from "../support/trust.ts";
 import type { Door } from "./arms/arm.ts";
 import { DIRECT_ABOUT } from "./arms/direct.ts";
 import { STRATEGIES } from "./arms/fairlead.ts";
@@ -39,33 +39,28 @@ const servers: readonly Server[] = [
   { kind: "mysql", absent: mysql9Absent(), start: startMysql9 },
 ];
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
-
-/** One window, again while it cannot be trusted and tries are left. */
-async function trusted(o: Options, field: Field, door: Door, work: Work, round: number): Promise<Sample> {
-  for (let attempt = 0;; attempt++) {
-    // Looking whether the machine is quiet takes longer than many a window: only after one was spoilt.
-    if (attempt > 0) await quiet(o.maxForeign, o.patience);
-    const result = await measure(door, work.job, {
-      clients: work.clients,
+/** One window that can be trusted, if there is any. */
+async function window(o: Options, field: Field, door: Door, work: Work, round: number): Promise<Sample> {
+  const server = field.database.kind;
+  const { clients } = work;
+  const once = async () => {
+    const found = await measure(door, work.job, {
+      clients,
       who: field.who,
       databasePid: field.database.pid,
       watch: field.watch,
       others: field.others,
       maxForeign: o.maxForeign,
     });
-    const server = field.database.kind;
+    const { p50, p99, mean, foreign, faults } = found;
     say(
-      `round ${round + 1}  ${server} ${work.experiment} (${work.name}) ${door.name}: p50 ${result.p50.toFixed(1)}, ` +
-        `p99 ${result.p99.toFixed(1)}, mean ${result.mean.toFixed(1)} us, foreign ${
-          (result.foreign * 100).toFixed(0)
-        } %` +
-        (result.faults.length > 0 ? `  NOT TRUSTED: ${result.faults.join("; ")}` : ""),
+      `round ${round + 1}  ${server} ${work.experiment} (${work.name}) ${door.name}: p50 ${p50.toFixed(1)}, ` +
+        `p99 ${p99.toFixed(1)}, mean ${mean.toFixed(1)} us, foreign ${(foreign * 100).toFixed(0)} %${distrust(faults)}`,
     );
-    if (result.faults.length === 0 || attempt >= o.retries) {
-      return { server, experiment: work.experiment, work: work.name, door: door.name, round, ...result };
-    }
-  }
+    return found;
+  };
+  const result = await trusted(o, once, { quietFirst: false });
+  return { server, experiment: work.experiment, work: work.name, door: door.name, round, ...result };
 }
 
 /** Doors of a work that are there, the control first. */
@@ -122,7 +117,7 @@ async function measureServer(o: Options, field: Field, all: readonly Work[], fou
   for (let round = 0; round < o.rounds; round++) {
     for (const work of all) {
       for (const door of order(doorsOf(o, field, work), round)) {
-        found.samples.push(await trusted(o, field, door, work, round));
+        found.samples.push(await window(o, field, door, work, round));
       }
     }
   }
@@ -138,12 +133,7 @@ async function within(server: Server, o: FieldOptions, work: (field: Field) => P
   }
 }
 
-async function main(): Promise<number> {
-  const o = parseOptions(process.argv.slice(2));
-  if (o === "help") {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function run(o: Options): Promise<number> {
   const startedAt = new Date().toISOString();
   const all = works(o.sizes).filter((work) => o.experiments.includes(work.experiment));
   const found: Found = { samples: [], memory: [], processes: [], versions: {} };
@@ -165,7 +155,7 @@ async function main(): Promise<number> {
       samples: found.samples,
       memory: found.memory,
     };
-    if (o.json !== undefined) writeFileSync(o.json, `${JSON.stringify(report, null, 1)}\n`);
+    writeJson(o.json, report, 1);
     return report;
   };
   const present = servers.filter((server) => {
@@ -199,7 +189,4 @@ async function main(): Promise<number> {
   return report.samples.some((sample) => sample.faults.length > 0) ? 1 : 0;
 }
 
-main().then((code) => process.exit(code), (error: unknown) => {
-  say(error instanceof Error ? error.stack ?? error.message : String(error));
-  process.exit(1);
-});
+benchmark(USAGE, parseOptions, run);

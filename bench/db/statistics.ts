@@ -1,8 +1,9 @@
 /**
- * Statistics of exact times.
+ * Times of pieces of work.
  *
  * @module
  */
+import { mean, rank, sorted } from "../support/statistics.ts";
 
 /** All in microseconds. */
 export interface Times {
@@ -15,11 +16,11 @@ export interface Times {
 
 /** Of times in ns. Percentiles are nearest-rank: a time that some piece of work really took. */
 export function times(ns: readonly number[]): Times {
-  const sorted = Float64Array.from(ns).sort();
-  const at = (q: number) => (sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? NaN) / 1000;
+  const ascending = sorted(ns);
+  const at = (q: number) => rank(ascending, q) / 1000;
   return {
-    count: sorted.length,
-    mean: sorted.reduce((sum, value) => sum + value, 0) / sorted.length / 1000,
+    count: ascending.length,
+    mean: mean(ascending) / 1000,
     p50: at(0.5),
     p99: at(0.99),
     max: at(1),

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { median, type Spread } from "../http/summary.ts";
+import { ratios } from "../support/rounds.ts";
+import { median, type Spread, spread } from "../support/statistics.ts";
 import { type Counter, COUNTERS } from "./counters.ts";
 import type { ExperimentName } from "./experiments.ts";
 import type { WindowResult } from "./window.ts";
@@ -47,35 +48,16 @@ export interface Cell {
 const key = (sample: Pick<Sample, "server" | "experiment" | "work" | "door">, door = sample.door) =>
   JSON.stringify([sample.server, sample.experiment, sample.work, door]);
 
-/** Ratios of good windows to the good window of `control` in the same round. */
-export function ratios(
-  samples: readonly Sample[],
-  rivals: readonly Sample[],
-  pick: (sample: Sample) => number,
-): Spread | undefined {
-  const found = samples.flatMap((sample) => {
-    if (sample.faults.length > 0) return [];
-    const rival = rivals.find((other) => other.round === sample.round && other.faults.length === 0);
-    return rival === undefined ? [] : [pick(sample) / pick(rival)];
-  });
-  return found.length === 0 ? undefined : { median: median(found), min: Math.min(...found), max: Math.max(...found) };
-}
-
 /** One cell for each server, work and door, in the order in which they were first measured. */
 export function summarize(samples: readonly Sample[], control = "direct tcp"): Cell[] {
-  const groups = new Map<string, Sample[]>();
-  for (const sample of samples) {
-    const name = key(sample);
-    const list = groups.get(name);
-    if (list === undefined) groups.set(name, [sample]);
-    else list.push(sample);
-  }
+  const groups = Map.groupBy(samples, (sample) => key(sample));
   return [...groups.values()].map((group) => {
     const { server, experiment, work, door } = group[0]!;
     const good = group.filter((sample) => sample.faults.length === 0);
     const middle = (pick: (sample: Sample) => number) => median(good.map(pick));
     const rivals = groups.get(key(group[0]!, control)) ?? [];
-    const against = (pick: (sample: Sample) => number) => door === control ? undefined : ratios(group, rivals, pick);
+    const against = (pick: (sample: Sample) => number) =>
+      door === control ? undefined : spread(ratios(group, rivals, pick));
     const spreads = {
       meanRatio: against((s) => s.mean),
       p50Ratio: against((s) => s.p50),

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { availableParallelism } from "node:os";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { machineTicks, stat } from "../http/procfs.ts";
+import { machineTicks, stat } from "../support/procfs.ts";
+import { foreignFault, foreignShare } from "../support/trust.ts";
 import type { Door } from "./arms/arm.ts";
 import { Client, type Job } from "./client.ts";
 import { between, type Counters, type Watch } from "./counters.ts";
@@ -79,18 +79,16 @@ export async function measure(door: Door, job: Job, o: WindowOptions): Promise<W
 
     const ns = results.flatMap((result) => result.times);
     const errors = results.reduce((sum, result) => sum + result.errors, 0);
-    const busyNs = (after.machine.busy - before.machine.busy) * TICK_NS;
     const proxyNs = cpuBetween(before.proxy, after.proxy);
     const databaseNs = cpuBetween(before.database, after.database);
     const clientNs = cpuBetween(before.client, after.client);
     const known = proxyNs + databaseNs + clientNs + cpuBetween(before.others, after.others) + after.harness -
       before.harness;
-    const wholeNs = Math.max(1, (after.machine.total - before.machine.total) * TICK_NS);
-    const foreign = Math.max(0, busyNs - known) / wholeNs;
+    const foreign = foreignShare(before.machine, after.machine, known / TICK_NS);
     const faults: string[] = [];
     if (errors > 0) faults.push(`${errors} wrong answers`);
-    if (foreign - ROUNDING * TICK_NS / wholeNs > o.maxForeign) {
-      faults.push(`others used ${(foreign * 100).toFixed(0)} % of ${availableParallelism()} cores`);
+    if (foreign - ROUNDING / Math.max(1, after.machine.total - before.machine.total) > o.maxForeign) {
+      faults.push(foreignFault(foreign));
     }
     const each = (cpuNs: number) => cpuNs / 1000 / Math.max(1, ns.length);
     return {

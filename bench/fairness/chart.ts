@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { COLOURS, escape } from "../http/chart.ts";
 import { FAIR } from "./arms.ts";
-import { rank, sorted } from "./quantiles.ts";
+import { rank, sorted } from "../support/statistics.ts";
+import { colour, escape, svg } from "../support/svg.ts";
 import { trusted } from "./verdict.ts";
 import type { Sample } from "./window.ts";
 
@@ -24,7 +24,7 @@ interface Curve {
   readonly dashed?: boolean;
 }
 
-/** An SVG that reads on white and on dark: grey text, no background. */
+/** An SVG: a plot for each page, a curve for each server. */
 export function waitsChart(samples: readonly Sample[]): string {
   const pages = [...new Set(samples.map(({ page }) => page))];
   const arms = [...new Set(samples.map(({ arm }) => arm))];
@@ -37,21 +37,19 @@ export function waitsChart(samples: readonly Sample[]): string {
     }));
     const ideal = trusted(samples, page, FAIR).flatMap(({ idealWaits }) => idealWaits);
     out.push(...axes(left, page, i === 0));
-    for (const { name, waits } of curves) out.push(line(left, waits, COLOURS[arms.indexOf(name) % COLOURS.length]!));
+    for (const { name, waits } of curves) out.push(line(left, waits, colour(arms.indexOf(name))));
     out.push(line(left, ideal, "#888", "4 3"));
   });
   const y = TOP + HEIGHT + 46;
   [...arms, `ideal of ${FAIR}`].forEach((name, i) => {
     const x = LEFT + i * 110;
-    const stroke = i < arms.length ? `stroke="${COLOURS[i % COLOURS.length]}"` : `stroke="#888" stroke-dasharray="4 3"`;
+    const stroke = i < arms.length ? `stroke="${colour(i)}"` : `stroke="#888" stroke-dasharray="4 3"`;
     out.push(`<path d="M${x} ${y}h16" ${stroke} stroke-width="2"/>`);
     out.push(`<text x="${x + 22}" y="${y + 4}">${escape(name)}</text>`);
   });
   const title = "Share of requests that waited longer than so many laps of the line, by page and server";
   const width = LEFT + pages.length * (WIDTH + GAP);
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y + 16}" role="img" ` +
-    `font-family="system-ui, sans-serif" font-size="12" fill="#888">\n<title>${escape(title)}</title>\n` +
-    `${out.filter((text) => text !== "").join("\n")}\n</svg>\n`;
+  return svg({ width, height: y + 16, title, parts: out.filter((text) => text !== "") });
 }
 
 const across = (left: number, laps: number) => left + Math.min(laps, LAPS) / LAPS * WIDTH;

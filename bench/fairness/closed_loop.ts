@@ -8,7 +8,7 @@
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
-import { parseResponse } from "../http/probe.ts";
+import { parseResponse } from "../support/probe.ts";
 import type { Clock } from "./clock.ts";
 import { parseTold } from "./pages.ts";
 

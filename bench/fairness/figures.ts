@@ -6,7 +6,7 @@
 import type { Answer, ClosedLoop } from "./closed_loop.ts";
 import { bootstrapIdeal, normalIdeal } from "./ideal.ts";
 import { diagnose, type LapDiagnosis, passedOver } from "./laps.ts";
-import { jain, mean, type Quantiles, quantiles, sorted, variation } from "./quantiles.ts";
+import { jain, mean, type Quantiles, quantiles, sorted, variation } from "../support/statistics.ts";
 
 export interface Figures {
   /** Answers in the window, and a second of it. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { draws } from "../http/arrivals.ts";
-import { type Quantiles, quantiles } from "./quantiles.ts";
+import { draws } from "../support/arrivals.ts";
+import { type Quantiles, quantiles } from "../support/statistics.ts";
 
 /** Standard normal quantiles of the levels that are reported. */
 const Z: Quantiles = { p50: 0, p90: 1.2816, p99: 2.3263, p999: 3.0902 };

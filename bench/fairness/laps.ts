@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { rank } from "./quantiles.ts";
+import { rank } from "../support/statistics.ts";
 
 export interface LapDiagnosis {
   /** One lap: (N - c) / X. */

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { type Arrival, arrivalTimes, draws, type Outcome } from "../http/arrivals.ts";
+import { type Arrival, arrivalTimes, draws, type Outcome } from "../support/arrivals.ts";
 import { type Gate, gate } from "./gates.ts";
 import { FAST, SLOW } from "./pages.ts";
-import { rank, sorted } from "./quantiles.ts";
+import { rank, sorted } from "../support/statistics.ts";
 
 const FAST_SHARE = 0.95;
 

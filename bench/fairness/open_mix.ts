@@ -6,13 +6,13 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Running } from "../http/arms/arm.ts";
-import { send } from "../http/arrivals.ts";
+import { send } from "../support/arrivals.ts";
 import { checkIdentity } from "../http/identity.ts";
-import { drained } from "../http/probe.ts";
+import { drained } from "../support/probe.ts";
 import { machineClock } from "./clock.ts";
 import { capacity, mix, openFigures, type OpenSample, type Unloaded, wasted } from "./open_figures.ts";
 import { FAST, SLOW } from "./pages.ts";
-import { rank, sorted } from "./quantiles.ts";
+import { rank, sorted } from "../support/statistics.ts";
 
 /** One request at a time, each once the last is answered. */
 export async function unloaded(port: number, requests = 300): Promise<Unloaded> {

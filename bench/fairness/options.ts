@@ -4,8 +4,9 @@
  * @module
  */
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { COMMON, FLAG, number, numbers, OPTIONAL, pick, text } from "../support/options.ts";
+import { type Trust, trustOf } from "../support/trust.ts";
 import { type Page, PAGES } from "./pages.ts";
 
 export const USAGE: string = `bun bench/fairness/run.ts [options] > section.md
@@ -41,7 +42,7 @@ export const USAGE: string = `bun bench/fairness/run.ts [options] > section.md
 Ends with 0 when all gates hold, 1 when the harness cannot be believed, 2 when a gate does not hold.
 `;
 
-export interface Options {
+export interface Options extends Trust {
   readonly pages: readonly Page[];
   readonly control: boolean;
   readonly runtime: string;
@@ -53,9 +54,6 @@ export interface Options {
   readonly answers: number;
   readonly warmup: number;
   readonly prewarm: number;
-  readonly retries: number;
-  readonly maxForeign: number;
-  readonly patience: number;
   readonly open: readonly number[];
   readonly openChildren: number;
   readonly openRounds: number;
@@ -71,27 +69,11 @@ export interface Options {
   readonly keep: boolean;
 }
 
-function number(name: string, text: string, least: number, whole = true): number {
-  const value = Number(text);
-  if (text !== "" && Number.isFinite(value) && value >= least && (!whole || Number.isInteger(value))) return value;
-  throw new Error(`--${name} is "${text}", expected a ${whole ? "whole " : ""}number of at least ${least}`);
-}
-
-function known<T>(kind: string, of: Readonly<Record<string, T>>, text: string): T[] {
-  return text.split(",").filter((name) => name !== "").map((name) => {
-    const found = of[name];
-    if (found === undefined) {
-      throw new Error(`Unknown ${kind} "${name}", expected one of ${Object.keys(of).join(", ")}`);
-    }
-    return found;
-  });
-}
-
 export function parseOptions(args: readonly string[]): Options | "help" {
-  const text = (value: string) => ({ type: "string", default: value }) as const;
   const { values: v } = parseArgs({
     args: [...args],
     options: {
+      ...COMMON,
       pages: text(PAGES.map((page) => page.name).join()),
       arms: text("fifo,barge,nginx"),
       runtime: text("bun"),
@@ -112,44 +94,38 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       "open-seconds": text("60"),
       deadline: text("2000"),
       grace: text("500"),
-      classes: { type: "boolean", default: false },
-      "php-fpm": { type: "string" },
-      fairlead: text(fileURLToPath(new URL("../../", import.meta.url))),
-      json: { type: "string" },
-      svg: { type: "string" },
-      image: { type: "string" },
-      keep: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
+      classes: FLAG,
+      "php-fpm": OPTIONAL,
+      svg: OPTIONAL,
+      image: OPTIONAL,
     },
   });
   if (v.help) return "help";
-  const children = number("children", v.children, 1);
-  const clients = number("clients", v.clients, 2);
+  const children = number("children", v.children);
+  const clients = number("clients", v.clients, { least: 2 });
   // Without a queue there is no order to measure.
   if (clients < 2 * children) {
     throw new Error(`--clients is ${clients}, expected at least twice the ${children} children`);
   }
   return {
-    pages: known("page", Object.fromEntries(PAGES.map((page) => [page.name, page])), v.pages),
-    control: known("arm", { fifo: "fifo", barge: "barge", nginx: "nginx" }, v.arms).includes("nginx"),
-    runtime: known("runtime", { bun: "bun", deno: "deno", binary: "binary" }, v.runtime)[0] ?? "bun",
+    pages: pick("page", PAGES, v.pages),
+    control: pick("arm", ["fifo", "barge", "nginx"], v.arms).includes("nginx"),
+    runtime: pick("runtime", ["bun", "deno", "binary"], v.runtime)[0] ?? "bun",
     clients,
     children,
-    rounds: number("rounds", v.rounds, 1),
-    seconds: number("seconds", v.seconds, 0, false),
-    laps: number("laps", v.laps, 1),
-    answers: number("answers", v.answers, 0),
-    warmup: number("warmup", v.warmup, 0, false),
-    prewarm: number("prewarm", v.prewarm, 0, false),
-    retries: number("retries", v.retries, 0),
-    maxForeign: number("max-foreign", v["max-foreign"], 0, false),
-    patience: number("patience", v.patience, 0),
-    open: v.open.split(",").filter((one) => one !== "").map((one) => number("open", one, 0.01, false)),
-    openChildren: number("open-children", v["open-children"], 2),
-    openRounds: number("open-rounds", v["open-rounds"], 1),
-    openSeconds: number("open-seconds", v["open-seconds"], 1, false),
-    deadline: number("deadline", v.deadline, 1),
-    grace: number("grace", v.grace, 0),
+    rounds: number("rounds", v.rounds),
+    seconds: number("seconds", v.seconds, { least: 0, whole: false }),
+    laps: number("laps", v.laps),
+    answers: number("answers", v.answers, { least: 0 }),
+    warmup: number("warmup", v.warmup, { least: 0, whole: false }),
+    prewarm: number("prewarm", v.prewarm, { least: 0, whole: false }),
+    ...trustOf(v),
+    open: numbers("open", v.open, { least: 0.01, whole: false }),
+    openChildren: number("open-children", v["open-children"], { least: 2 }),
+    openRounds: number("open-rounds", v["open-rounds"]),
+    openSeconds: number("open-seconds", v["open-seconds"], { whole: false }),
+    deadline: number("deadline", v.deadline),
+    grace: number("grace", v.grace, { least: 0 }),
     classes: v.classes,
     phpFpm: v["php-fpm"],
     fairlead: resolve(v.fairlead),

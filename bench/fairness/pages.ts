@@ -4,6 +4,8 @@
  *
  * @module
  */
+import { HALF_WORK } from "../http/pages.ts";
+
 export interface Page {
   readonly name: string;
   readonly path: string;
@@ -55,12 +57,7 @@ export function scripts(log: string): Record<string, string> {
     [CLOCK.slice(1)]: told(""),
     "told2.php": told("usleep(2000);"),
     "told20.php": told("usleep(20000);"),
-    "told_cpu.php": told(`$keys = [];
-for ($i = 0; $i < 400; $i++) {
-    $keys[] = md5("row-$i");
-}
-usort($keys, static fn (string $a, string $b): int => strcmp($a, $b));
-htmlspecialchars(implode(' & ', $keys));`),
+    "told_cpu.php": told(HALF_WORK),
     [FAST.slice(1)]: logged(log, "usleep(5000);"),
     [SLOW.slice(1)]: logged(log, "usleep(500000);"),
   };

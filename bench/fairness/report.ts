@@ -5,11 +5,10 @@
  *
  * @module
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
-import { median } from "../http/summary.ts";
+import { machineItem, versionNames } from "../support/machine.ts";
+import { renderFile } from "../support/main.ts";
+import { median } from "../support/statistics.ts";
 import { waitsChart } from "./chart.ts";
 import type { Report } from "./report_types.ts";
 import { closedTables, gatesTable, openTable, percent } from "./tables.ts";
@@ -38,13 +37,10 @@ export function markdown(report: Report, image?: string): string {
 }
 
 function facts(report: Report): string {
-  const { machine } = report;
-  const versions = Object.entries(machine.versions).filter(([, text]) => text !== "not found")
-    .map(([name, text]) => `${name} ${/\d+(\.\d+)+/.exec(text)?.[0] ?? text}`);
   const good = report.samples.filter(({ faults }) => faults.length === 0);
   return [
-    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}.`,
-    `- Versions: ${versions.join(", ")}.`,
+    machineItem(report.machine),
+    `- Versions: ${versionNames(report.machine).join(", ")}.`,
     ...(report.samples.length === 0 ? [] : [
       `- ${report.clients} clients in a closed loop, ${report.children} PHP processes; ${report.rounds} rounds, arms ` +
       `interleaved; medians of the ${good.length} of ${report.samples.length} windows that could be trusted. The load ` +
@@ -58,21 +54,8 @@ function facts(report: Report): string {
   ].join("\n");
 }
 
-function main(): number {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { svg: { type: "string" }, image: { type: "string" } },
-  });
-  const [file] = positionals;
-  if (file === undefined) {
-    process.stderr.write("usage: bun bench/fairness/report.ts RUN.json [--svg WAITS.svg] [--image PATH-IN-MARKDOWN]\n");
-    return 2;
-  }
-  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
-  if (values.svg !== undefined) writeFileSync(values.svg, waitsChart(report.samples));
-  const image = values.image ?? (values.svg === undefined ? undefined : basename(values.svg));
-  process.stdout.write(markdown(report, image));
-  return 0;
+function chart({ samples }: Report): string {
+  return waitsChart(samples);
 }
 
-if (import.meta.main) process.exitCode = main();
+if (import.meta.main) process.exitCode = renderFile<Report>("bench/fairness/report.ts", { markdown, chart });

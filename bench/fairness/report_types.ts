@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Machine } from "../http/machine.ts";
+import type { Machine } from "../support/machine.ts";
 import type { Gate } from "./gates.ts";
 import type { OpenSample } from "./open_figures.ts";
 import type { Sample } from "./window.ts";

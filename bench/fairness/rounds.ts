@@ -5,9 +5,10 @@
  */
 import type { Arm } from "../http/arms/arm.ts";
 import type { Field } from "../http/field.ts";
-import { drained } from "../http/probe.ts";
-import { order } from "../http/summary.ts";
-import { calmLimit, quiet } from "../http/window.ts";
+import { drained } from "../support/probe.ts";
+import { calmLimit } from "../http/window.ts";
+import { order } from "../support/rounds.ts";
+import { distrust, quiet, trusted } from "../support/trust.ts";
 import { closedLoop } from "./closed_loop.ts";
 import type { OpenSample, Unloaded } from "./open_figures.ts";
 import { openMix, unloaded } from "./open_mix.ts";
@@ -55,11 +56,10 @@ export async function closedRounds({ field, arms, o, say }: Session): Promise<Sa
 /** One window, again while it cannot be trusted and tries are left. */
 async function trustedWindow({ field, o, say }: Session, arm: Arm, page: Page, round: number): Promise<Sample> {
   const running = field.get(arm, "scripts");
-  for (let attempt = 0;; attempt++) {
-    const target = { port: running.port, path: page.path };
-    await quiet(o.maxForeign, o.patience);
+  const target = { port: running.port, path: page.path };
+  const { children: slots, ...rest } = o;
+  return await trusted(o, async () => {
     await drained(target, await calmLimit(target));
-    const { children: slots, ...rest } = o;
     const sample = await measure(arm.name, running, page, round, { ...rest, slots, phpFpm: field.phpFpm });
     const { throughput, mean, variation, measured, ideal, laps, passed, jain, generator, faults } = sample;
     const ratio = (key: keyof typeof ideal) => (measured[key] / ideal[key]).toFixed(3);
@@ -68,10 +68,10 @@ async function trustedWindow({ field, o, say }: Session, arm: Arm, page: Page, r
         `C ${variation.toFixed(2)}, measured/ideal p50 ${ratio("p50")} p99 ${ratio("p99")} p99.9 ${ratio("p999")}, ` +
         `early ${(laps.early * 100).toFixed(2)} %, passed ${(passed * 100).toFixed(2)} %, ` +
         `overtakes ${sample.overtakes ?? "-"}, Jain ${jain.toFixed(4)}, generator ${(generator * 100).toFixed(0)} % ` +
-        `of a core${faults.length > 0 ? `  NOT TRUSTED: ${faults.join("; ")}` : ""}`,
+        `of a core${distrust(faults)}`,
     );
-    if (faults.length === 0 || attempt >= o.retries) return sample;
-  }
+    return sample;
+  });
 }
 
 /** All windows of open arrivals. @param log where the pages write who was executed */

@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import type { Arm } from "../http/arms/arm.ts";
 import { Field } from "../http/field.ts";
-import { machine } from "../http/machine.ts";
+import { workFolder } from "../support/folder.ts";
+import { machine } from "../support/machine.ts";
+import { benchmark, imageOf, say, writeJson } from "../support/main.ts";
 import { closedArms, openArms } from "./arms.ts";
 import { waitsChart } from "./chart.ts";
 import { failure } from "./gates.ts";
@@ -22,22 +23,17 @@ import { closedRounds, openRounds } from "./rounds.ts";
 import { verdict } from "./verdict.ts";
 import type { Sample } from "./window.ts";
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
-
 class Run {
   readonly #o: Options;
-  readonly #dir = mkdtempSync(join(tmpdir(), "fairlead-fairness-"));
-  readonly #log = join(this.#dir, "executed");
+  readonly #log = join(workFolder("fairness", false), "executed");
   readonly #samples: Sample[] = [];
   readonly #open: OpenSample[] = [];
 
   constructor(o: Options) {
     this.#o = o;
-    // PHP is another user when root runs this.
-    chmodSync(this.#dir, 0o755);
     writeFileSync(this.#log, "");
+    // PHP is another user when root runs this.
     chmodSync(this.#log, 0o666);
-    process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true }));
   }
 
   async all(): Promise<Report> {
@@ -99,16 +95,11 @@ class Run {
   }
 }
 
-async function main(): Promise<number> {
-  const o = parseOptions(process.argv.slice(2));
-  if (o === "help") {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function run(o: Options): Promise<number> {
   const report = await new Run(o).all();
-  if (o.json !== undefined) writeFileSync(o.json, `${JSON.stringify(report)}\n`);
+  writeJson(o.json, report);
   if (o.svg !== undefined) writeFileSync(o.svg, waitsChart(report.samples));
-  process.stdout.write(markdown(report, o.image ?? (o.svg === undefined ? undefined : basename(o.svg))));
+  process.stdout.write(markdown(report, imageOf(o)));
   const { broken, gates } = report.verdict;
   for (const why of broken) say(`BROKEN  ${why}`);
   const missed = gates.filter(({ holds }) => !holds);
@@ -116,7 +107,4 @@ async function main(): Promise<number> {
   return broken.length > 0 ? 1 : missed.length > 0 ? 2 : 0;
 }
 
-main().then((code) => process.exit(code), (error: unknown) => {
-  say(error instanceof Error ? error.stack ?? error.message : String(error));
-  process.exit(1);
-});
+benchmark(USAGE, parseOptions, run);

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { median } from "../http/summary.ts";
-import { fixed, markdownTable, ms } from "../http/table.ts";
+import { median } from "../support/statistics.ts";
+import { fixed, markdownTable, ms } from "../support/table.ts";
 import { digits, expectation } from "./gates.ts";
 import type { OpenSample } from "./open_figures.ts";
-import type { Quantiles } from "./quantiles.ts";
+import type { Quantiles } from "../support/statistics.ts";
 import type { Report } from "./report_types.ts";
 import { trusted } from "./verdict.ts";
 import type { Sample } from "./window.ts";
@@ -75,11 +75,7 @@ export function closedTables(report: Report, page: string): string[] {
 
 export function openTable(report: Report): string {
   const { children, deadline, grace } = report.openTerms;
-  const cells = new Map<string, OpenSample[]>();
-  for (const sample of report.open) {
-    const key = `${sample.share} ${sample.arm}`;
-    cells.set(key, [...cells.get(key) ?? [], sample]);
-  }
+  const cells = Map.groupBy(report.open, ({ share, arm }) => `${share} ${arm}`);
   const rows = [...cells.values()].map((of) => {
     // JSON has no NaN: what nobody measured comes back as null.
     const middle = (pick: (sample: OpenSample) => number) => median(of.map(pick).map((value) => value ?? NaN));

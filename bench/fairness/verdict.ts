@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { median } from "../http/summary.ts";
+import { ratios } from "../support/rounds.ts";
+import { median } from "../support/statistics.ts";
 import { BARGING, CONTROL, FAIR } from "./arms.ts";
 import { type Gate, gate } from "./gates.ts";
 import { openGates, type OpenSample } from "./open_figures.ts";
@@ -34,13 +35,7 @@ export function against(
   [arm, control]: readonly [string, string],
   pick: (sample: Sample) => number,
 ): number {
-  const rivals = trusted(samples, page, control);
-  return median(
-    trusted(samples, page, arm).flatMap((sample) => {
-      const rival = rivals.find(({ round }) => round === sample.round);
-      return rival === undefined ? [] : [pick(sample) / pick(rival)];
-    }),
-  );
+  return median(ratios(trusted(samples, page, arm), trusted(samples, page, control), pick));
 }
 
 export function verdict(

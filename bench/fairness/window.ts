@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { availableParallelism } from "node:os";
 import process from "node:process";
 import type { Running } from "../http/arms/arm.ts";
 import { checkIdentity } from "../http/identity.ts";
-import { machineTicks, stat, ticks } from "../http/procfs.ts";
+import { machineTicks, stat, ticks } from "../support/procfs.ts";
+import { foreignFault, foreignShare } from "../support/trust.ts";
 import { closedLoop } from "./closed_loop.ts";
 import { type Evidence, failure, fairnessGates, type Gate, harnessGates } from "./gates.ts";
 import { type Figures, figures } from "./figures.ts";
@@ -85,12 +85,9 @@ export async function measure(
     ? countedAfter.overtakes - countedBefore.overtakes
     : undefined;
   const found = figures(run, o.clients, o.slots);
-  const busy = after.busy - before.busy - (after.arm - before.arm) - (after.self - before.self);
-  const foreign = Math.max(0, busy) / Math.max(1, after.total - before.total);
+  const foreign = foreignShare(before, after, after.arm - before.arm + after.self - before.self);
   const faults = harnessGates(found, evidence).filter((one) => !one.holds).map(failure);
-  if (foreign > o.maxForeign) {
-    faults.push(`others used ${(foreign * 100).toFixed(0)} % of ${availableParallelism()} cores`);
-  }
+  if (foreign > o.maxForeign) faults.push(foreignFault(foreign));
   return {
     arm,
     page: page.name,

@@ -9,7 +9,7 @@ import { loadavg } from "node:os";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { machine } from "../http/machine.ts";
+import { machine } from "../support/machine.ts";
 import { EXPERIMENTS } from "./experiments.ts";
 import { type Options, parseOptions, USAGE } from "./options.ts";
 import type { Cost } from "./stopwatch.ts";

@@ -1,4 +1,4 @@
-import { markdownTable } from "../http/table.ts";
+import { markdownTable } from "../support/table.ts";
 import type { Cost } from "./stopwatch.ts";
 
 /** One process's measurement; the cost is null where the arm cannot do it. */

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
+import { phpFpm } from "../support/binary.ts";
+import { workFolder } from "../support/folder.ts";
 import type { Arm, Running } from "./arms/arm.ts";
-import { type PhpFacts, phpFacts, resolveBinary } from "./identity.ts";
+import { type PhpFacts, phpFacts } from "./identity.ts";
 import { PHP_INI, type SiteName, writeScripts } from "./pages.ts";
 
 export interface FieldOptions {
@@ -33,16 +33,12 @@ export class Field {
   /** By arm; known of arms that serve the scripts. */
   readonly facts: Map<string, PhpFacts> = new Map();
   readonly #o: FieldOptions;
-  readonly #dir = mkdtempSync(join(tmpdir(), "fairlead-bench-"));
+  readonly #dir: string;
 
   constructor(o: FieldOptions) {
     this.#o = o;
-    if (!o.keep) {
-      process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
-    }
-    this.phpFpm = o.phpFpm === undefined
-      ? resolveBinary("php-fpm8.2", "php-fpm8.3", "php-fpm8.4", "php-fpm8.5", "php-fpm")
-      : resolveBinary(o.phpFpm);
+    this.#dir = workFolder("bench", o.keep);
+    this.phpFpm = phpFpm(o.phpFpm);
   }
 
   get(arm: Arm, site: SiteName): Running {
@@ -52,8 +48,6 @@ export class Field {
   }
 
   async start(): Promise<void> {
-    // php-fpm's children and nginx' workers are another user when root runs the harness.
-    chmodSync(this.#dir, 0o755);
     const scripts = join(this.#dir, "scripts");
     const ini = join(this.#dir, "php.ini");
     writeScripts(scripts);

@@ -1,14 +1,13 @@
 /**
- * Refuses to measure a server that is not the one that was started.
+ * Who is who in an arm with php-fpm, and whether every arm's PHP is set up alike.
  *
  * @module
  */
-import { realpathSync } from "node:fs";
-import process from "node:process";
 import type { Running } from "./arms/arm.ts";
 import { FACTS_PATH } from "./pages.ts";
-import { probe } from "./probe.ts";
-import { executable, listeners, tree } from "./procfs.ts";
+import { checkOwner } from "../support/ownership.ts";
+import { probe } from "../support/probe.ts";
+import { executable, listeners, tree } from "../support/procfs.ts";
 
 /** The processes of an arm, split into the server and PHP. */
 export interface Processes {
@@ -32,30 +31,12 @@ export function processes(arm: Running, phpFpm: string): Processes {
   return { server, php: [...php], phpChildren: [...new Set(children)] };
 }
 
-/**
- * Throws unless the listener on the arm's port is held by the arm's own processes and by nobody else, they run the
- * executable that was started, the server itself says the same pid, and exactly `children` PHP children stand ready.
- */
+/** Throws unless the arm's port is held by its own server and nobody else, and exactly `children` PHP children stand ready. */
 export async function checkIdentity(arm: Running, phpFpm: string, children: number): Promise<Processes> {
-  const owners = listeners(arm.port);
-  if (owners.length === 0) throw new Error(`Nobody listens on port ${arm.port}`);
   const own = processes(arm, phpFpm);
-  for (const pid of owners) {
-    if (!own.server.includes(pid)) {
-      throw new Error(`Port ${arm.port} is also held by ${pid} (${executable(pid)}), which is not the server`);
-    }
-    const file = executable(pid);
-    if (file !== arm.executable) throw new Error(`Process ${pid} runs ${file}, expected ${arm.executable}`);
-  }
-  if (!owners.includes(arm.pid)) {
-    throw new Error(`Port ${arm.port} is not held by ${arm.pid}, which was started for it`);
-  }
+  await checkOwner(`port ${arm.port}`, listeners(arm.port), arm, own.server);
   if (own.phpChildren.length !== children) {
     throw new Error(`${own.phpChildren.length} PHP children stand ready, expected ${children}`);
-  }
-  if (arm.adminPort !== undefined) {
-    const who = await (await fetch(`http://127.0.0.1:${arm.adminPort}/-/whoami`)).json() as { pid?: unknown };
-    if (who.pid !== arm.pid) throw new Error(`/-/whoami says pid ${who.pid}, expected ${arm.pid}`);
   }
   return own;
 }
@@ -92,17 +73,4 @@ export function iniDifferences(a: PhpFacts, b: PhpFacts): string[] {
     ...(a.version === b.version ? [] : [`PHP_VERSION: ${a.version} -> ${b.version}`]),
     ...(a.extensions.join() === b.extensions.join() ? [] : ["the loaded extensions differ"]),
   ];
-}
-
-/** The real file behind the first of these command names or paths that exists. */
-export function resolveBinary(...names: readonly string[]): string {
-  const path = (process.env["PATH"] ?? "").split(":");
-  for (const file of names.flatMap((name) => name.includes("/") ? [name] : path.map((dir) => `${dir}/${name}`))) {
-    try {
-      return realpathSync(file);
-    } catch {
-      continue;
-    }
-  }
-  throw new Error(`Cannot find ${names.join(" or ")}: not on PATH`);
 }

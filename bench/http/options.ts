@@ -4,8 +4,9 @@
  * @module
  */
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { COMMON, number, numbers, OPTIONAL, pickSome, text } from "../support/options.ts";
+import { type Trust, trustOf } from "../support/trust.ts";
 import type { Arm } from "./arms/arm.ts";
 import { FAIRLEAD_ARMS } from "./arms/fairlead.ts";
 import { NGINX_ARMS } from "./arms/nginx.ts";
@@ -36,7 +37,7 @@ export const USAGE: string = `bun bench/http/run.ts [options]
   --keep              keep the configuration and logs of the arms
 `;
 
-export interface Options {
+export interface Options extends Trust {
   readonly arms: readonly Arm[];
   readonly pages: readonly Page[];
   readonly clients: readonly number[];
@@ -45,9 +46,6 @@ export interface Options {
   readonly seconds: number;
   readonly warmup: number;
   readonly prewarm: number;
-  readonly retries: number;
-  readonly maxForeign: number;
-  readonly patience: number;
   readonly wordpress: string | undefined;
   readonly host: string | undefined;
   /** Looked for on PATH when absent. */
@@ -58,64 +56,43 @@ export interface Options {
   readonly keep: boolean;
 }
 
-function pick<T extends { readonly name: string }>(kind: string, known: readonly T[], names: string): T[] {
-  return names.split(",").map((name) => {
-    const found = known.find((one) => one.name === name.trim());
-    if (found !== undefined) return found;
-    throw new Error(`Unknown ${kind} "${name}", expected one of ${known.map((one) => one.name).join(", ")}`);
-  });
-}
-
-function number(name: string, text: string, { least = 1, whole = true } = {}): number {
-  const value = Number(text);
-  if (!Number.isFinite(value) || value < least || (whole && !Number.isInteger(value))) {
-    throw new Error(`--${name} is "${text}", expected a ${whole ? "whole " : ""}number of at least ${least}`);
-  }
-  return value;
-}
-
 export function parseOptions(args: readonly string[]): Options | "help" {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      arms: { type: "string", default: "nginx,fairlead-bun" },
-      pages: { type: "string", default: "tiny,half,sleep" },
-      clients: { type: "string", default: "1,32,100" },
-      children: { type: "string", default: "2" },
-      rounds: { type: "string", default: "3" },
-      seconds: { type: "string", default: "4" },
-      warmup: { type: "string", default: "1" },
-      prewarm: { type: "string", default: "10" },
-      retries: { type: "string", default: "2" },
-      "max-foreign": { type: "string", default: "0.1" },
-      patience: { type: "string", default: "30" },
-      wordpress: { type: "string" },
-      host: { type: "string" },
-      "php-fpm": { type: "string" },
-      fairlead: { type: "string", default: fileURLToPath(new URL("../../", import.meta.url)) },
-      toml: { type: "string", default: "" },
-      json: { type: "string" },
-      keep: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
+      ...COMMON,
+      arms: text("nginx,fairlead-bun"),
+      pages: text("tiny,half,sleep"),
+      clients: text("1,32,100"),
+      children: text("2"),
+      rounds: text("3"),
+      seconds: text("4"),
+      warmup: text("1"),
+      prewarm: text("10"),
+      retries: text("2"),
+      "max-foreign": text("0.1"),
+      patience: text("30"),
+      wordpress: OPTIONAL,
+      host: OPTIONAL,
+      "php-fpm": OPTIONAL,
+      toml: text(""),
     },
   });
   if (values.help) return "help";
-  const pages = pick("page", PAGES, values.pages);
+  const pages = pickSome("page", PAGES, values.pages);
   if (pages.some((page) => page.site === "wordpress") && values.wordpress === undefined) {
     throw new Error(`The page "wordpress" needs --wordpress DIR, a document root that answers with WordPress`);
   }
   return {
-    arms: pick("arm", ARMS, values.arms),
+    arms: pickSome("arm", ARMS, values.arms),
     pages,
-    clients: values.clients.split(",").map((text) => number("clients", text)),
+    clients: numbers("clients", values.clients),
     children: number("children", values.children),
     rounds: number("rounds", values.rounds),
     seconds: number("seconds", values.seconds),
     warmup: number("warmup", values.warmup),
     prewarm: number("prewarm", values.prewarm, { least: 0 }),
-    retries: number("retries", values.retries, { least: 0 }),
-    maxForeign: number("max-foreign", values["max-foreign"], { least: 0, whole: false }),
-    patience: number("patience", values.patience, { least: 0 }),
+    ...trustOf(values),
     wordpress: values.wordpress === undefined ? undefined : resolve(values.wordpress),
     host: values.host,
     phpFpm: values["php-fpm"],

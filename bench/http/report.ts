@@ -5,22 +5,18 @@
  *
  * @module
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { machineItem, versionNames } from "../support/machine.ts";
+import { renderFile } from "../support/main.ts";
+import { fixed, markdownTable, ms, ratio } from "../support/table.ts";
 import { ratioChart } from "./chart.ts";
 import type { Report } from "./report_types.ts";
 import { type Cell, summarize } from "./summary.ts";
-import { fixed, markdownTable, ms, ratio } from "./table.ts";
 
 function facts(report: Report): string {
-  const { machine } = report;
-  const versions = Object.entries(machine.versions).filter(([, text]) => text !== "not found")
-    .map(([name, text]) => `${name} ${/\d+(\.\d+)+/.exec(text)?.[0] ?? text}`);
   return [
-    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}.`,
-    `- Versions: ${versions.join(", ")}.`,
+    machineItem(report.machine),
+    `- Versions: ${versionNames(report.machine).join(", ")}.`,
     `- ${report.children} PHP children behind every server, the same php-fpm binary and php.ini (opcache on, JIT off).`,
     `- ${report.rounds} rounds of ${report.seconds} s windows (longer where twenty turns of the queue take longer), arms interleaved; ` +
     `medians of the windows that could be trusted. Taken ${report.startedAt.slice(0, 10)}.`,
@@ -94,21 +90,8 @@ function notesOn(report: Report): string[] {
   return notes;
 }
 
-function main(): number {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { svg: { type: "string" }, image: { type: "string" } },
-  });
-  const [file] = positionals;
-  if (file === undefined) {
-    process.stderr.write("usage: bun bench/http/report.ts RUN.json [--svg CHART.svg] [--image PATH-IN-MARKDOWN]\n");
-    return 2;
-  }
-  const report = JSON.parse(readFileSync(file, "utf8")) as Report;
-  if (values.svg !== undefined) writeFileSync(values.svg, ratioChart(cellsOf(report), report.control));
-  const image = values.image ?? (values.svg === undefined ? undefined : basename(values.svg));
-  process.stdout.write(markdown(report, image));
-  return 0;
+function chart(report: Report): string {
+  return ratioChart(cellsOf(report), report.control);
 }
 
-if (import.meta.main) process.exitCode = main();
+if (import.meta.main) process.exitCode = renderFile<Report>("bench/http/report.ts", { markdown, chart });

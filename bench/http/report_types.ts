@@ -4,7 +4,7 @@
  * @module
  */
 import type { PhpFacts } from "./identity.ts";
-import type { Machine } from "./machine.ts";
+import type { Machine } from "../support/machine.ts";
 import type { Page } from "./pages.ts";
 import type { Cell, Sample } from "./summary.ts";
 

@@ -3,24 +3,27 @@
  *
  * @module
  */
-import { runWrk } from "./wrk.ts";
-import { writeFileSync } from "node:fs";
-import process from "node:process";
+import { machine } from "../support/machine.ts";
+import { benchmark, say, writeJson } from "../support/main.ts";
+import { order } from "../support/rounds.ts";
+import { ms, table } from "../support/table.ts";
+import { distrust, trusted } from "../support/trust.ts";
 import type { Arm } from "./arms/arm.ts";
+import { HEAD, row } from "./cell_table.ts";
 import { Field } from "./field.ts";
-import { iniDifferences } from "./identity.ts";
-import { machine } from "./machine.ts";
+import { checkIdentity, iniDifferences } from "./identity.ts";
 import { type Options, parseOptions, USAGE } from "./options.ts";
 import type { Page } from "./pages.ts";
 import type { Report } from "./report_types.ts";
-import { order, type Sample, summarize } from "./summary.ts";
-import { HEAD, ms, row, table } from "./table.ts";
-import { calmLimit, measure, quiet } from "./window.ts";
+import { differentBodies, type Sample, summarize } from "./summary.ts";
+import { calmLimit, measure } from "./window.ts";
+import { runWrk } from "./wrk.ts";
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
+/** Turns of the line that a window must hold, so that the start-up of the queue does not weigh. */
+const LAPS = 20;
 
-/** One window, again while it cannot be trusted and tries are left. */
-async function trusted(
+/** One window that can be trusted, if there is any. */
+async function window(
   o: Options,
   field: Field,
   arm: Arm,
@@ -29,29 +32,29 @@ async function trusted(
   round: number,
 ): Promise<Sample> {
   const running = field.get(arm, page.site);
-  await quiet(o.maxForeign, o.patience);
-  const calmMs = await calmLimit({ port: running.port, path: page.path, host: o.host });
-  for (let attempt = 0;; attempt++) {
-    if (attempt > 0) await quiet(o.maxForeign, o.patience);
-    const result = await measure(running, page, clients, {
+  const target = { port: running.port, path: page.path, host: o.host };
+  const result = await trusted(o, async () => {
+    const found = await measure({
+      target,
+      clients,
       seconds: o.seconds,
-      warmupSeconds: o.warmup,
-      children: o.children,
-      phpFpm: field.phpFpm,
-      host: o.host,
-      calmMs,
+      laps: LAPS,
+      warmup: o.warmup,
+      calmMs: await calmLimit(target),
       maxForeign: o.maxForeign,
+      // Requests cut off at the end have sent a part, and who has waited in line is told how long (Server-Timing), which the
+      // reference request was not.
+      slack: { bytes: 48, share: 0.01 },
+      check: () => checkIdentity(running, field.phpFpm, o.children),
     });
     say(
-      `round ${round + 1}  ${page.name} c=${clients} ${arm.name}: ${result.throughput.toFixed(0)} req/s, ` +
-        `p50 ${ms(result.p50)}, p99 ${ms(result.p99)} ms, little ${result.little.toFixed(3)}, ` +
-        `foreign ${(result.foreign * 100).toFixed(1)} %` +
-        (result.faults.length > 0 ? `  NOT TRUSTED: ${result.faults.join("; ")}` : ""),
+      `round ${round + 1}  ${page.name} c=${clients} ${arm.name}: ${found.throughput.toFixed(0)} req/s, ` +
+        `p50 ${ms(found.p50)}, p99 ${ms(found.p99)} ms, little ${found.little.toFixed(3)}, ` +
+        `foreign ${(found.foreign * 100).toFixed(1)} %${distrust(found.faults)}`,
     );
-    if (result.faults.length === 0 || attempt >= o.retries) {
-      return { arm: arm.name, page: page.name, clients, round, ...result };
-    }
-  }
+    return found;
+  });
+  return { arm: arm.name, page: page.name, clients, round, ...result };
 }
 
 /**
@@ -69,30 +72,13 @@ async function warmUp(o: Options, field: Field): Promise<void> {
   }
 }
 
-/** Every arm must have sent the same page. */
-function differentBodies(samples: readonly Sample[]): string[] {
-  const bodies = new Map<string, Map<string, string>>();
-  for (const { page, sha256, arm } of samples) {
-    const seen = bodies.get(page) ?? new Map<string, string>();
-    bodies.set(page, seen.set(sha256, arm));
-  }
-  return [...bodies].filter(([, seen]) => seen.size > 1)
-    .map(([page, seen]) => `${page}: ${[...seen].map(([hash, arm]) => `${arm} ${hash.slice(0, 12)}`).join(", ")}`);
-}
-
-async function main(): Promise<number> {
-  const o = parseOptions(process.argv.slice(2));
-  if (o === "help") {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function run(o: Options): Promise<number> {
   const field = new Field({ ...o, sites: [...new Set(o.pages.map((page) => page.site))], say });
   const samples: Sample[] = [];
   const startedAt = new Date().toISOString();
   try {
     await field.start();
-    const [control] = o.arms;
-    if (control === undefined) throw new Error("--arms names no server");
+    const control = o.arms[0]!;
     const reference = field.facts.get(control.name);
     const differences: Record<string, string[]> = {};
     for (const [name, facts] of field.facts) {
@@ -104,7 +90,7 @@ async function main(): Promise<number> {
     for (let round = 0; round < o.rounds; round++) {
       for (const page of o.pages) {
         for (const clients of o.clients) {
-          for (const arm of order(o.arms, round)) samples.push(await trusted(o, field, arm, page, clients, round));
+          for (const arm of order(o.arms, round)) samples.push(await window(o, field, arm, page, clients, round));
         }
       }
     }
@@ -133,14 +119,11 @@ async function main(): Promise<number> {
       cells,
       samples,
     };
-    if (o.json !== undefined) writeFileSync(o.json, `${JSON.stringify(report, null, 2)}\n`);
+    writeJson(o.json, report, 2);
     return bodies.length > 0 || cells.some((cell) => cell.good === 0) ? 1 : 0;
   } finally {
     await field.stop();
   }
 }
 
-main().then((code) => process.exit(code), (error: unknown) => {
-  say(error instanceof Error ? error.message : String(error));
-  process.exit(1);
-});
+benchmark(USAGE, parseOptions, run);

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { ratios } from "../support/rounds.ts";
+import { median, type Spread, spread } from "../support/statistics.ts";
 import type { WindowResult } from "./window.ts";
 
 export interface Sample extends WindowResult {
@@ -10,13 +12,6 @@ export interface Sample extends WindowResult {
   readonly page: string;
   readonly clients: number;
   readonly round: number;
-}
-
-/** Median of the ratios to the control of the same round, with the extremes. */
-export interface Spread {
-  readonly median: number;
-  readonly min: number;
-  readonly max: number;
 }
 
 export interface Cell {
@@ -35,42 +30,15 @@ export interface Cell {
   readonly phpCpuUs: number;
   /** p99 over `clients / throughput`, the sojourn of a perfectly fair queue; only where clients queue. */
   readonly p99OverIdeal?: number;
+  /** Ratios to the control of the same round. */
   readonly throughputRatio?: Spread;
   readonly p50Ratio?: Spread;
   readonly p99Ratio?: Spread;
 }
 
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  const upper = sorted[half] ?? NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? NaN) + upper) / 2;
-}
-
-function spread(ratios: readonly number[]): Spread | undefined {
-  return ratios.length === 0
-    ? undefined
-    : { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) };
-}
-
-/**
- * The order of the arms in a round: turned by one place every second round, and every other round backwards, so that
- * a drift of the machine falls on all arms alike (two arms: A B, B A, B A, A B).
- */
-export function order<T>(arms: readonly T[], round: number): T[] {
-  const turn = (round >> 1) % Math.max(1, arms.length);
-  const turned = [...arms.slice(turn), ...arms.slice(0, turn)];
-  return round % 2 === 0 ? turned : turned.reverse();
-}
-
 export function summarize(samples: readonly Sample[], control: string, children: number): Cell[] {
-  const keys = new Map<string, Sample[]>();
-  for (const sample of samples) {
-    const key = JSON.stringify([sample.page, sample.clients, sample.arm]);
-    const list = keys.get(key);
-    if (list === undefined) keys.set(key, [sample]);
-    else list.push(sample);
-  }
+  const keyOf = (page: string, clients: number, arm: string) => JSON.stringify([page, clients, arm]);
+  const keys = Map.groupBy(samples, ({ page, clients, arm }) => keyOf(page, clients, arm));
   const cells: Cell[] = [];
   for (const group of keys.values()) {
     const [first] = group;
@@ -80,13 +48,9 @@ export function summarize(samples: readonly Sample[], control: string, children:
     const middle = (pick: (sample: Sample) => number) => median(good.map(pick));
     const against = (pick: (sample: Sample) => number): Spread | undefined => {
       if (arm === control) return undefined;
-      const rivals = keys.get(JSON.stringify([page, clients, control])) ?? [];
-      return spread(good.flatMap((sample) => {
-        const rival = rivals.find((other) => other.round === sample.round && other.faults.length === 0);
-        return rival === undefined ? [] : [pick(sample) / pick(rival)];
-      }));
+      return spread(ratios(group, keys.get(keyOf(page, clients, control)) ?? [], pick));
     };
-    const ratios = {
+    const compared = {
       p99OverIdeal: clients > children ? middle((s) => s.p99 * s.throughput / clients / 1000) : undefined,
       throughputRatio: against((s) => s.throughput),
       p50Ratio: against((s) => s.p50),
@@ -105,8 +69,19 @@ export function summarize(samples: readonly Sample[], control: string, children:
       max: middle((s) => s.max),
       serverCpuUs: middle((s) => s.serverCpuUs),
       phpCpuUs: middle((s) => s.phpCpuUs),
-      ...Object.fromEntries(Object.entries(ratios).filter(([, value]) => value !== undefined)),
+      ...Object.fromEntries(Object.entries(compared).filter(([, value]) => value !== undefined)),
     });
   }
   return cells;
+}
+
+/** Pages that not every arm sent alike. */
+export function differentBodies(samples: readonly Sample[]): string[] {
+  const bodies = new Map<string, Map<string, string>>();
+  for (const { page, sha256, arm } of samples) {
+    const seen = bodies.get(page) ?? new Map<string, string>();
+    bodies.set(page, seen.set(sha256, arm));
+  }
+  return [...bodies].filter(([, seen]) => seen.size > 1)
+    .map(([page, seen]) => `${page}: ${[...seen].map(([hash, arm]) => `${arm} ${hash.slice(0, 12)}`).join(", ")}`);
 }

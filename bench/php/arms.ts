@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "smol-toml";
+import { freePorts } from "../../tests/support/ports.ts";
 import type { Running } from "../http/arms/arm.ts";
 import { NGINX_ARMS } from "../http/arms/nginx.ts";
-import { freePort, launch, until } from "../http/process.ts";
-import type { Site, WorkerKind } from "./sites.ts";
+import { BUN, startFairlead } from "../support/fairlead.ts";
+import { environment, type Site, type WorkerKind } from "./sites.ts";
 
 export interface StartOptions {
   readonly site: Site;
@@ -40,11 +40,10 @@ function fairlead(name: string, about: string, kind: "fpm" | WorkerKind, isolati
     about,
     serves: (site) => kind === "fpm" || site.workers[kind] !== undefined,
     async start({ site, dir, children, fairleadRoot, ini, grace }) {
-      mkdirSync(dir, { recursive: true });
-      const [port, adminPort] = [await freePort(), await freePort()];
+      const [port = 0, adminPort = 0] = await freePorts(2);
       // A script in the public root is a file there, and would be 404 before any worker is asked.
       const publicDir = kind !== "fpm" && site.name === "scripts" ? join(site.root, "empty") : site.publicDir;
-      const text = stringify({
+      const toml = stringify({
         server: { listen: [`127.0.0.1:${port}`], public: publicDir },
         admin: { listen: `127.0.0.1:${adminPort}` },
         log: { level: "warn", access: "off" },
@@ -58,44 +57,12 @@ function fairlead(name: string, about: string, kind: "fpm" | WorkerKind, isolati
             protocol: kind,
             isolation,
           }),
-          env: {
-            APP_ENV: site.name === "symfony" ? "prod" : "production",
-            APP_DEBUG: "0",
-            FRANKENPHP_LOOP_MAX: "0",
-            APP_BASE_PATH: site.root,
-            APP_PUBLIC_PATH: site.publicDir,
-            LARAVEL_OCTANE: "1",
-            MAX_REQUESTS: "1000000000",
-          },
+          env: environment(site),
         },
       });
-      const file = join(dir, "fairlead.toml");
-      writeFileSync(file, text);
-      const bun = join(fairleadRoot, "node_modules/.bin/bun");
-      const server = launch({
-        command: [bun, "--smol", "run", join(fairleadRoot, "mod.ts"), "serve", "-c", file],
-        logFile: join(dir, "fairlead.out"),
-        cwd: fairleadRoot,
-        env: { PHPRC: ini },
-      });
-      try {
-        await until(`${name} is ready`, server, async () => {
-          return (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status === 200;
-        });
-      } catch (error) {
-        await server.stop();
-        throw error;
-      }
-      return {
-        port,
-        adminPort,
-        pid: server.pid,
-        executable: realpathSync(bun),
-        roots: [server.pid],
-        command: server.command,
-        config: { "fairlead.toml": text },
-        stop: () => server.stop(),
-      };
+      const env = { PHPRC: ini };
+      const server = await startFairlead({ name, runtime: BUN, root: fairleadRoot, dir, toml, adminPort, env });
+      return { ...server, port, roots: [server.pid] };
     },
   };
 }

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import type { Page, Site } from "./sites.ts";
+import { environment, type Page, type Site } from "./sites.ts";
 
 export interface Ceiling {
   /** Pages a second, of all processes together. */
@@ -35,13 +35,7 @@ export async function ceiling({ site, page, processes, seconds, ini }: CeilingOp
         page.path,
         String(seconds),
       ];
-      const env = {
-        ...process.env,
-        PHPRC: ini,
-        APP_ENV: site.name === "symfony" ? "prod" : "production",
-        APP_DEBUG: "0",
-        FRANKENPHP_LOOP_MAX: "0",
-      };
+      const env = { ...process.env, PHPRC: ini, ...environment(site) };
       const child = spawn("php", args, { env, stdio: ["ignore", "ignore", "pipe"] });
       let words = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => words += text);

@@ -6,9 +6,10 @@
 import { Buffer } from "node:buffer";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { arrivalTimes, send } from "../http/arrivals.ts";
-import { parseResponse } from "../http/probe.ts";
-import { percentile, perfectQueue } from "./perfect_queue.ts";
+import { arrivalTimes, send } from "../support/arrivals.ts";
+import { parseResponse } from "../support/probe.ts";
+import { rank, sorted } from "../support/statistics.ts";
+import { perfectQueue } from "./perfect_queue.ts";
 
 export interface OpenLoopOptions {
   readonly port: number;
@@ -85,7 +86,7 @@ export async function capacityOf(
 export async function openLoop(o: OpenLoopOptions): Promise<OpenLoopResult> {
   const times = arrivalTimes(o.rate, o.seconds, o.seed);
   const { outcomes, late } = await send(o.port, times.map((at) => ({ at, path: o.path })), o.deadline);
-  const sojourns = outcomes.filter(({ status }) => status >= 200 && status < 300).map(({ took }) => took);
+  const sojourns = sorted(outcomes.filter(({ status }) => status >= 200 && status < 300).map(({ took }) => took));
   const count = (status: number) => outcomes.filter((one) => one.status === status).length;
   const [refused, left] = [count(503), count(0)];
   const ideal = perfectQueue(times, o.workers, o.workers / o.capacity * 1000, Math.min(o.grace, o.deadline));
@@ -97,9 +98,9 @@ export async function openLoop(o: OpenLoopOptions): Promise<OpenLoopResult> {
     refused,
     left,
     failed: times.length - sojourns.length - refused - left,
-    p50: percentile(sojourns, 0.5),
-    p99: percentile(sojourns, 0.99),
-    idealP99: percentile(ideal.sojourns, 0.99),
-    lateP99: percentile(late, 0.99),
+    p50: rank(sojourns, 0.5),
+    p99: rank(sojourns, 0.99),
+    idealP99: rank(sorted(ideal.sojourns), 0.99),
+    lateP99: rank(sorted(late), 0.99),
   };
 }

@@ -4,8 +4,9 @@
  * @module
  */
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { COMMON, FLAG, number, numbers, OPTIONAL, pick, pickSome, text } from "../support/options.ts";
+import { type Trust, trustOf } from "../support/trust.ts";
 import { type Arm, ARMS } from "./arms.ts";
 import { type Page, PAGES } from "./sites.ts";
 
@@ -34,7 +35,7 @@ export const USAGE: string = `bun bench/php/run.ts [options]
   --keep              keep the configuration and logs of the arms
 `;
 
-export interface Options {
+export interface Options extends Trust {
   readonly arms: readonly Arm[];
   readonly pages: readonly Page[];
   readonly clients: readonly number[];
@@ -45,9 +46,6 @@ export interface Options {
   readonly seconds: number;
   readonly warmup: number;
   readonly prewarm: number;
-  readonly retries: number;
-  readonly maxForeign: number;
-  readonly patience: number;
   readonly grace: number;
   readonly deadline: number;
   readonly symfony: string | undefined;
@@ -58,24 +56,16 @@ export interface Options {
   readonly keep: boolean;
 }
 
-function pick<T extends { readonly name: string }>(kind: string, known: readonly T[], names: string): T[] {
-  return names.split(",").filter(Boolean).map((name) => {
-    const found = known.find((one) => one.name === name.trim());
-    if (found !== undefined) return found;
-    throw new Error(`Unknown ${kind} "${name}", expected one of ${known.map((one) => one.name).join(", ")}`);
-  });
-}
-
 export function parseOptions(args: readonly string[]): Options | "help" {
-  const text = (value: string) => ({ type: "string", default: value } as const);
   const { values: v } = parseArgs({
     args: [...args],
     options: {
+      ...COMMON,
       arms: text(ARMS.map((arm) => arm.name).join(",")),
       pages: text("tiny,half"),
       clients: text("1,32,100"),
       open: text("0.7,1,1.5"),
-      "open-pages": { type: "string" },
+      "open-pages": OPTIONAL,
       children: text("2"),
       rounds: text("3"),
       seconds: text("4"),
@@ -86,33 +76,22 @@ export function parseOptions(args: readonly string[]): Options | "help" {
       patience: text("30"),
       grace: text("500"),
       deadline: text("1000"),
-      symfony: { type: "string" },
-      laravel: { type: "string" },
-      octane: { type: "boolean", default: false },
-      fairlead: text(fileURLToPath(new URL("../../", import.meta.url))),
-      json: { type: "string" },
-      keep: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
+      symfony: OPTIONAL,
+      laravel: OPTIONAL,
+      octane: FLAG,
     },
   });
   if (v.help) return "help";
-  const number = (name: string, value: string) => {
-    const parsed = Number(value);
-    if (value.trim() === "" || !Number.isFinite(parsed) || parsed < 0) {
-      throw new Error(`--${name} is "${value}", expected a number of at least 0`);
-    }
-    return parsed;
-  };
-  const pages = pick("page", PAGES, v.pages);
+  const pages = pickSome("page", PAGES, v.pages);
   if (v.laravel === undefined && pages.some((page) => page.site === "laravel")) {
     throw new Error("Laravel's pages need --laravel DIR");
   }
   const dir = (path: string | undefined) => path === undefined ? undefined : resolve(path);
   return {
-    arms: pick("arm", ARMS, v.arms),
+    arms: pickSome("arm", ARMS, v.arms),
     pages,
-    clients: v.clients.split(",").map((one) => number("clients", one)),
-    open: v.open.split(",").filter(Boolean).map((one) => number("open", one)),
+    clients: numbers("clients", v.clients),
+    open: numbers("open", v.open, { least: 0, whole: false }),
     openPages: v["open-pages"] === undefined
       ? pages.filter((page) => page.name !== "tiny")
       : pick("page", PAGES, v["open-pages"]),
@@ -120,11 +99,9 @@ export function parseOptions(args: readonly string[]): Options | "help" {
     rounds: number("rounds", v.rounds),
     seconds: number("seconds", v.seconds),
     warmup: number("warmup", v.warmup),
-    prewarm: number("prewarm", v.prewarm),
-    retries: number("retries", v.retries),
-    maxForeign: number("max-foreign", v["max-foreign"]),
-    patience: number("patience", v.patience),
-    grace: number("grace", v.grace),
+    prewarm: number("prewarm", v.prewarm, { least: 0 }),
+    ...trustOf(v),
+    grace: number("grace", v.grace, { least: 0 }),
     deadline: number("deadline", v.deadline),
     symfony: dir(v.symfony),
     laravel: dir(v.laravel),

@@ -31,9 +31,3 @@ export function perfectQueue(arrivals: readonly number[], workers: number, servi
   }
   return { sojourns, refused };
 }
-
-/** Nearest rank; NaN of nothing. */
-export function percentile(values: readonly number[], q: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? NaN;
-}

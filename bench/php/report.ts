@@ -3,21 +3,19 @@
  *
  * @module
  */
-import { readFileSync } from "node:fs";
 import process from "node:process";
-import { type Cell, median, summarize } from "../http/summary.ts";
-import { fixed, markdownTable, ms, ratio } from "../http/table.ts";
+import { type Cell, summarize } from "../http/summary.ts";
+import { machineItem, versionNames } from "../support/machine.ts";
+import { renderFile } from "../support/main.ts";
+import { median } from "../support/statistics.ts";
+import { fixed, markdownTable, ms, ratio } from "../support/table.ts";
 import type { OpenSample, Report } from "./report_types.ts";
 
 export function markdown(report: Report): string {
-  const { machine } = report;
-  const versions = Object.entries(machine.versions).map(([name, text]) =>
-    `${name} ${/\d+(\.\d+)+/.exec(text)?.[0] ?? text}`
-  );
   const parts = [
     [
-      `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}.`,
-      `- Versions: ${versions.join(", ")}.`,
+      machineItem(report.machine),
+      `- Versions: ${versionNames(report.machine).join(", ")}.`,
       `- ${report.children} PHP processes behind every server, one php.ini (opcache on, JIT off); ${report.rounds} rounds of ` +
       `${report.seconds} s windows, arms interleaved; medians. Taken ${report.startedAt.slice(0, 10)}.`,
     ].join("\n"),
@@ -112,14 +110,4 @@ function openTable(samples: readonly OpenSample[]): string {
   return markdownTable(head, rows);
 }
 
-function main(): number {
-  const file = process.argv[2];
-  if (file === undefined) {
-    process.stderr.write("usage: bun bench/php/report.ts RUN.json\n");
-    return 2;
-  }
-  process.stdout.write(markdown(JSON.parse(readFileSync(file, "utf8")) as Report));
-  return 0;
-}
-
-if (import.meta.main) process.exitCode = main();
+if (import.meta.main) process.exitCode = renderFile<Report>("bench/php/report.ts", { markdown });

@@ -1,4 +1,4 @@
-import type { Machine } from "../http/machine.ts";
+import type { Machine } from "../support/machine.ts";
 import type { Sample } from "../http/summary.ts";
 import type { OpenLoopResult } from "./open_loop.ts";
 import type { Page } from "./sites.ts";

@@ -4,35 +4,36 @@
  *
  * @module
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { symfony } from "../../tests/support/php_apps/composer.ts";
 import type { Running } from "../http/arms/arm.ts";
-import { resolveBinary } from "../http/identity.ts";
-import { machine } from "../http/machine.ts";
 import { PHP_INI } from "../http/pages.ts";
-import { drained } from "../http/probe.ts";
-import { median, order, type Sample } from "../http/summary.ts";
-import { calmLimit, quiet } from "../http/window.ts";
+import { differentBodies, type Sample } from "../http/summary.ts";
+import { calmLimit, measure } from "../http/window.ts";
 import { runWrk } from "../http/wrk.ts";
+import { phpFpm } from "../support/binary.ts";
+import { workFolder } from "../support/folder.ts";
+import { machine } from "../support/machine.ts";
+import { benchmark, say, writeJson } from "../support/main.ts";
+import { drained } from "../support/probe.ts";
+import { order } from "../support/rounds.ts";
+import { median } from "../support/statistics.ts";
+import { distrust, quiet, trusted } from "../support/trust.ts";
 import type { Arm } from "./arms.ts";
 import { ceiling } from "./ceiling.ts";
+import { checkFamily } from "./family.ts";
 import { capacityOf, openLoop } from "./open_loop.ts";
 import { type Options, parseOptions, USAGE } from "./options.ts";
 import { markdown } from "./report.ts";
 import type { CeilingSample, OpenSample, Report } from "./report_types.ts";
 import { applicationSite, type Page, scriptsSite, type Site } from "./sites.ts";
-import { checkIdentity, measure } from "./window.ts";
-
-const say = (text: string) => process.stderr.write(`${text}\n`);
 
 class Run {
   readonly #o: Options;
-  readonly #dir = mkdtempSync(join(tmpdir(), "fairlead-bench-php-"));
-  readonly #ini = join(this.#dir, "php.ini");
-  readonly #phpFpm = resolveBinary("php-fpm8.2", "php-fpm8.3", "php-fpm8.4", "php-fpm8.5", "php-fpm");
+  readonly #dir: string;
+  readonly #ini: string;
+  readonly #phpFpm = phpFpm();
   readonly #sites = new Map<Site["name"], Site>();
   readonly #running = new Map<string, Running>();
   readonly #samples: Sample[] = [];
@@ -41,9 +42,8 @@ class Run {
 
   constructor(o: Options) {
     this.#o = o;
-    if (!o.keep) {
-      process.on("exit", () => rmSync(this.#dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
-    }
+    this.#dir = workFolder("bench-php", o.keep);
+    this.#ini = join(this.#dir, "php.ini");
   }
 
   async all(): Promise<Report> {
@@ -65,7 +65,8 @@ class Run {
         pages: o.pages,
         arms: o.arms.map(({ name, about }) => ({ name, about })),
         config: Object.fromEntries([...this.#running].map(([id, { config }]) => [id, config])),
-        bodyDifferences: this.#bodyDifferences(),
+        // Laravel's page has a token in it.
+        bodyDifferences: differentBodies(this.#samples.filter(({ page }) => page !== "laravel")),
         samples: this.#samples,
         ceilings: this.#ceilings,
         open: this.#open,
@@ -91,7 +92,6 @@ class Run {
 
   async #start(): Promise<void> {
     const o = this.#o;
-    chmodSync(this.#dir, 0o755);
     writeFileSync(this.#ini, PHP_INI);
     const [phpFpm, ini] = [this.#phpFpm, this.#ini];
     for (const page of o.pages) {
@@ -112,7 +112,7 @@ class Run {
           grace: Math.max(o.grace, 1),
         });
         this.#running.set(id, running);
-        await checkIdentity(running);
+        await checkFamily(running);
         say(`${id}: pid ${running.pid}, ${running.executable}, port ${running.port}`);
         const url = `http://127.0.0.1:${running.port}${page.path}`;
         if (o.prewarm > 0) await runWrk({ url, connections: 8, seconds: o.prewarm });
@@ -146,23 +146,26 @@ class Run {
   async #closed(arm: Arm, page: Page, clients: number, round: number): Promise<void> {
     const o = this.#o;
     const running = this.#running.get(`${arm.name}-${page.site}`)!;
-    for (let attempt = 0;; attempt++) {
-      await quiet(o.maxForeign, o.patience);
-      const calmMs = await calmLimit({ port: running.port, path: page.path });
-      const { path } = page;
-      const { seconds, warmup, maxForeign } = o;
-      const result = await measure(running, { path, clients, seconds, warmup, calmMs, maxForeign });
-      const { throughput, p50, p99, faults } = result;
+    const target = { port: running.port, path: page.path };
+    const result = await trusted(o, async () => {
+      const found = await measure({
+        target,
+        clients,
+        seconds: o.seconds,
+        warmup: o.warmup,
+        calmMs: await calmLimit(target),
+        maxForeign: o.maxForeign,
+        slack: { bytes: 64, share: 0.02 },
+        check: () => checkFamily(running),
+      });
+      const { throughput, p50, p99, faults } = found;
       say(
-        `round ${round + 1}  ${page.name} c=${clients} ${arm.name}: ${throughput.toFixed(0)}/s, p50 ${
-          p50.toFixed(2)
-        }, ` +
-          `p99 ${p99.toFixed(2)} ms${faults.length > 0 ? `  NOT TRUSTED: ${faults.join("; ")}` : ""}`,
+        `round ${round + 1}  ${page.name} c=${clients} ${arm.name}: ${throughput.toFixed(0)}/s, ` +
+          `p50 ${p50.toFixed(2)}, p99 ${p99.toFixed(2)} ms${distrust(faults)}`,
       );
-      if (faults.length > 0 && attempt < o.retries) continue;
-      this.#samples.push({ arm: arm.name, page: page.name, clients, round, ...result });
-      return;
-    }
+      return found;
+    });
+    this.#samples.push({ arm: arm.name, page: page.name, clients, round, ...result });
   }
 
   async #opened(arm: Arm, page: Page, share: number, round: number): Promise<void> {
@@ -181,7 +184,7 @@ class Run {
       return;
     }
     await drained(target, await calmLimit(target));
-    await checkIdentity(running);
+    await checkFamily(running);
     const result = await openLoop({
       port: running.port,
       path: page.path,
@@ -204,34 +207,15 @@ class Run {
         }), late ${lateP99.toFixed(1)} ms`,
     );
   }
-
-  #bodyDifferences(): string[] {
-    const seen = new Map<string, Map<string, string>>();
-    for (const { page, sha256, arm } of this.#samples) {
-      seen.set(page, (seen.get(page) ?? new Map<string, string>()).set(sha256, arm));
-    }
-    return [...seen].filter(([page, hashes]) => hashes.size > 1 && page !== "laravel")
-      .map(([page, hashes]) =>
-        `${page}: ${[...hashes].map(([hash, arm]) => `${arm} ${hash.slice(0, 12)}`).join(", ")}`
-      );
-  }
 }
 
-async function main(): Promise<number> {
-  const o = parseOptions(process.argv.slice(2));
-  if (o === "help") {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function run(o: Options): Promise<number> {
   const report = await new Run(o).all();
-  if (o.json !== undefined) writeFileSync(o.json, `${JSON.stringify(report, null, 2)}\n`);
+  writeJson(o.json, report, 2);
   process.stdout.write(markdown(report));
   for (const difference of report.bodyDifferences) say(`The arms did not send the same page: ${difference}`);
-  const trusted = median(report.samples.map(({ faults }) => faults.length === 0 ? 1 : 0)) > 0;
-  return report.bodyDifferences.length > 0 || !trusted ? 1 : 0;
+  const trustworthy = median(report.samples.map(({ faults }) => faults.length === 0 ? 1 : 0)) > 0;
+  return report.bodyDifferences.length > 0 || !trustworthy ? 1 : 0;
 }
 
-main().then((code) => process.exit(code), (error: unknown) => {
-  say(error instanceof Error ? error.stack ?? error.message : String(error));
-  process.exit(1);
-});
+benchmark(USAGE, parseOptions, run);

@@ -63,3 +63,16 @@ export function applicationSite(name: "symfony" | "laravel", root: string, octan
   const workers = { frankenphp, ...(octane ? { goridge: "vendor/bin/roadrunner-worker" } : {}) };
   return { name, root, publicDir: join(root, "public"), workers, loop: name };
 }
+
+/** What the applications read of their environment, as in production. */
+export function environment({ name, root, publicDir }: Site): Record<string, string> {
+  return {
+    APP_ENV: name === "symfony" ? "prod" : "production",
+    APP_DEBUG: "0",
+    APP_BASE_PATH: root,
+    APP_PUBLIC_PATH: publicDir,
+    FRANKENPHP_LOOP_MAX: "0",
+    LARAVEL_OCTANE: "1",
+    MAX_REQUESTS: "1000000000",
+  };
+}

@@ -6,4 +6,5 @@ export interface Traffic {
   readonly inFlight: number;
 }
 
+/** The service of the core that tells how much it has to do. */
 export const Traffic: Token<Traffic> = token("traffic@1");

@@ -5,6 +5,7 @@ import { listenBun } from "./bun.ts";
 import { clearSocket } from "./clear_socket.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
+import type { Tls } from "./tls.ts";
 
 /** What a listener needs. Times in ms. */
 export interface ListenOptions {
@@ -16,7 +17,8 @@ export interface ListenOptions {
   readonly keepAliveMs: number;
   /** How long a request's head may take to arrive. */
   readonly headerMs: number;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** As PEM. */
+  readonly tls: Tls | undefined;
   handle(x: BaseExchange): Awaitable<Response>;
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import process from "node:process";
 import { parseOptions } from "../../bench/http/options.ts";
-import { parseResponse, probe } from "../../bench/http/probe.ts";
-import { executable, listeners, memory, stat, tree } from "../../bench/http/procfs.ts";
+import { parseResponse, probe } from "../../bench/support/probe.ts";
+import { executable, listeners, memory, stat, tree } from "../../bench/support/procfs.ts";
 import { parseWrk } from "../../bench/http/wrk.ts";
 
 describe("parseWrk", () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ratioChart } from "../../bench/http/chart.ts";
-import { median, order, type Sample, summarize } from "../../bench/http/summary.ts";
+import { type Sample, summarize } from "../../bench/http/summary.ts";
+import { order } from "../../bench/support/rounds.ts";
+import { median } from "../../bench/support/statistics.ts";
 
 function sample(arm: string, round: number, throughput: number, faults: string[] = []): Sample {
   return {

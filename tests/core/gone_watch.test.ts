@@ -1,13 +1,6 @@
 import { expect, test } from "bun:test";
 import { GoneWatch } from "../../core/http/gone_watch.ts";
-
-/** Waits until something holds: for real timers, whose moment is not ours. */
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + 5000; !holds();) {
-    if (performance.now() > end) throw new Error("it never came to hold");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+import { waitFor } from "../support/wait.ts";
 
 test("who leaves is told of once, who was taken back or stays is not", async () => {
   const watch = new GoneWatch();
@@ -18,8 +11,8 @@ test("who leaves is told of once, who was taken back or stays is not", async () 
   watch.add(taken, () => void told.push("taken"))();
   leaves.abort();
   taken.abort();
-  await until(() => told.length > 0);
+  await waitFor(() => told.length > 0, { what: "the first to be told of", every: 5 });
   watch.add(taken, () => void told.push("late"));
-  await until(() => told.length > 1);
+  await waitFor(() => told.length > 1, { what: "the second to be told of", every: 5 });
   expect(told).toEqual(["leaves", "late"]);
 });

@@ -28,6 +28,7 @@ async function run(x: Exchange): Promise<Response> {
     return new Response(
       new ReadableStream({
         async pull(c) {
+          // The first part is on its way before the source fails: it is not to fail before the head.
           await new Promise((resolve) => setTimeout(resolve, 20));
           const part = parts.shift();
           if (part instanceof Error) c.error(part);

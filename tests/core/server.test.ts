@@ -8,6 +8,7 @@ import { type RunningServer, type ServerOptions, startServer } from "../../core/
 import { adminTable, logTable, serverTable } from "../../core/settings.ts";
 import { anything } from "../../core/standard_schema.ts";
 import * as z from "zod";
+import { waitFor } from "../support/wait.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-server-"));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -72,7 +73,7 @@ describe("a server from code", () => {
     const server = await startServer(options([plugin({ onRequest: () => answer.promise })], { drain: "1h" }));
     const [at] = server.addresses;
     const asked = fetch(`http://127.0.0.1:${at?.kind === "tcp" ? at.port : 0}/`).catch(() => undefined);
-    while (server.app.inFlight === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await waitFor(() => server.app.inFlight === 1, { what: "the request to be there", every: 1 });
     const first = server.stop();
     await server.stop(AbortSignal.abort());
     expect((await first).map((e) => e.code)).toEqual(["DRAIN_TIMEOUT"]);

@@ -110,7 +110,7 @@ async function idle(server: TestServer): Promise<void> {
 
 /** Waits until `count` requests stand in line. */
 async function queued(server: TestServer, count: number): Promise<void> {
-  // nginx counts nothing; it is here to test the tests.
+  // nginx, which is here to test the tests, counts nothing that could be waited for.
   if (server.host === "nginx") return pause(300);
   await waitFor(async () => total(await server.metrics(), "fairlead_admission_queued") === count, {
     what: `${count} requests in line`,
@@ -180,6 +180,7 @@ for (const host of hosts()) {
       let kills = 0;
       const end = performance.now() + 6000;
       while (performance.now() < end) {
+        // Five kills a second, for there to be work between them.
         await pause(200);
         const children = fpmChildren(server.pid);
         const victim = children[Math.floor(Math.random() * children.length)];
@@ -407,6 +408,7 @@ for (const host of hosts()) {
           expect(response?.status).toBe(200);
           times.push(response!.endMs);
         }
+        // Whoever would begin PHP before an upload is whole has had the time to.
         await pause(100);
       }
       expect(site.runs("upload")).toBe(0);

@@ -581,8 +581,8 @@ for (const host of hosts()) {
       test("a trailer does not become a header", async () => {
         const chunks = "5\r\nhello\r\n0\r\nX-Trailer: t\r\n\r\n";
         const response = await ask(server.port, post("Transfer-Encoding: chunked\r\nConnection: close\r\n", chunks));
-        // Bun takes no trailers.
-        if (onBun && response?.status === 400) return;
+        // Bun takes no trailers, and says so.
+        if (onBun) return expect(response?.status).toBe(400);
         const seen = JSON.parse(response!.text()) as Seen;
         expect([seen.body, seen.server["HTTP_X_TRAILER"]]).toEqual(["hello", undefined]);
       });
@@ -681,7 +681,7 @@ for (const host of hosts()) {
           server.port,
           "GET http://inside.example/app.php?q HTTP/1.1\r\nHost: outside.example\r\nConnection: close\r\n\r\n",
         );
-        if (response?.status === 400) return;
+        expect(response?.status).toBe(200);
         const seen = JSON.parse(response!.text()) as Seen;
         expect(seen.script).toBe("app.php");
         // Bun hides the authority of such a target; no proxy in front of it sends one.

@@ -359,25 +359,28 @@ for (const { host, proxied } of variants) {
       expect((await browser.visit("/wp-admin/")).url.pathname).toBe("/wp-login.php");
     });
 
-    test("the proxy needed few connections, answered the settings it knew, and keeps nothing", async () => {
-      if (!proxied) return;
-      const metrics = await waitFor(async () => {
-        const pool = (await (await fetch(`${server.adminUrl}/-/db/pool`)).json() as { databases: Pool[] })
-          .databases[0]!;
-        const { idle, ...busy } = { ...pool.clients, ...pool.backends };
-        if (Object.values(busy).some((count) => count !== 0)) throw new Error(JSON.stringify(pool));
-        expect(pool.clients["idle"]).toBe(0);
-        expect(idle).toBeLessThanOrEqual(most);
-        return await server.metrics();
-      }, { what: "the pool to be at rest" });
-      const count = (name: string, label: string) => metrics.get(`fairlead_db_${name}_total{db="mysql",${label}}`) ?? 0;
-      expect(count("dials", 'outcome="ok"')).toBeLessThanOrEqual(most);
-      expect(count("refused", 'reason="timeout"')).toBe(0);
-      // Two settings a page, of more than thirty pages; each text went to the server once or twice.
-      expect(count("learned", 'kind="set"')).toBeGreaterThan(60);
-      expect(await database.admin("SELECT trx_id FROM information_schema.innodb_trx")).toEqual([]);
-      const connected = await database.admin("SELECT id FROM information_schema.processlist WHERE command='Sleep'");
-      expect(connected.length).toBeLessThanOrEqual(most);
-    });
+    test.skipIf(!proxied)(
+      "the proxy needed few connections, answered the settings it knew, and keeps nothing",
+      async () => {
+        const metrics = await waitFor(async () => {
+          const pool = (await (await fetch(`${server.adminUrl}/-/db/pool`)).json() as { databases: Pool[] })
+            .databases[0]!;
+          const { idle, ...busy } = { ...pool.clients, ...pool.backends };
+          if (Object.values(busy).some((count) => count !== 0)) throw new Error(JSON.stringify(pool));
+          expect(pool.clients["idle"]).toBe(0);
+          expect(idle).toBeLessThanOrEqual(most);
+          return await server.metrics();
+        }, { what: "the pool to be at rest" });
+        const count = (name: string, label: string) =>
+          metrics.get(`fairlead_db_${name}_total{db="mysql",${label}}`) ?? 0;
+        expect(count("dials", 'outcome="ok"')).toBeLessThanOrEqual(most);
+        expect(count("refused", 'reason="timeout"')).toBe(0);
+        // Two settings a page, of more than thirty pages; each text went to the server once or twice.
+        expect(count("learned", 'kind="set"')).toBeGreaterThan(60);
+        expect(await database.admin("SELECT trx_id FROM information_schema.innodb_trx")).toEqual([]);
+        const connected = await database.admin("SELECT id FROM information_schema.processlist WHERE command='Sleep'");
+        expect(connected.length).toBeLessThanOrEqual(most);
+      },
+    );
   });
 }

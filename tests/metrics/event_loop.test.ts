@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { LoopLag } from "../../plugins/metrics/event_loop.ts";
 import { Registry } from "../../plugins/metrics/registry.ts";
 import { parseExposition } from "./parse.ts";
+import { pause, waitFor } from "../support/wait.ts";
 
 function make() {
   const registry = new Registry();
@@ -77,7 +78,7 @@ describe("event-loop lag", () => {
     try {
       const until = performance.now() + 60;
       while (performance.now() < until);
-      while (lag.max() === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      await waitFor(() => lag.max() > 0, { what: "the block to be seen", every: 1 });
       expect(lag.max()).toBeGreaterThanOrEqual(50);
     } finally {
       lag.stop();
@@ -87,14 +88,13 @@ describe("event-loop lag", () => {
   test("does nothing after stop", async () => {
     let reads = 0;
     const lag = new LoopLag(new Registry(), { interval: 1, now: () => reads++ });
-    const later = () => new Promise((resolve) => setTimeout(resolve, 20));
     lag.start();
     const atStart = reads;
-    while (reads === atStart) await later();
+    await waitFor(() => reads > atStart, { what: "the timer", every: 1 });
     lag.stop();
     const atStop = reads;
-    // A timer that were still armed would run before this one.
-    await later();
+    // A timer that were still armed would run before one that is longer.
+    await pause(20);
     expect(reads).toBe(atStop);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { exchange, load, type Loaded, outcome } from "./fakes.ts";
 import { type ParsedMetric, parseExposition } from "./parse.ts";
+import { waitFor } from "../support/wait.ts";
 
 async function scrape({ admin }: Loaded): Promise<Map<string, ParsedMetric>> {
   const response = await admin.request("/metrics");
@@ -120,7 +121,7 @@ describe("the metrics plugin", () => {
     expect(await count()).toBe(0);
     await loaded.onListen();
     try {
-      while (await count() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await waitFor(async () => await count() > 0, { what: "a sample", every: 5 });
     } finally {
       await loaded.onClose();
     }

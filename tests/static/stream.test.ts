@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { fileOf } from "../../core/http/bytes.ts";
 import type { Delivery } from "../../plugins/static/file_body.ts";
 import { StaticFiles } from "../../plugins/static/files.ts";
-import { must, openBelow, request, type Tree, tree, until } from "./support.ts";
+import { waitFor } from "../support/wait.ts";
+import { must, openBelow, request, type Tree, tree } from "./support.ts";
 
 const MB = 1024 * 1024;
 const big = new Uint8Array(3 * MB + 12345).map((_, i) => (i * 31 + (i >> 8)) & 0xff);
@@ -115,7 +116,7 @@ describe("a client that leaves", () => {
     const reading = reader.read();
     await reader.cancel();
     expect((await reading).done).toBe(true);
-    await until(() => !isOpen(), "closed after the read");
+    await waitFor(() => !isOpen(), { what: "closed after the read" });
     expect(await ending(delivery)).toBe("SEND_CANCELLED");
   });
 

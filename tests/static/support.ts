@@ -75,12 +75,3 @@ export function openBelow(folder: string): string[] {
     }
   });
 }
-
-/** Waits until it is so; fails after five seconds. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const end = performance.now() + 5000;
-  while (!isSo()) {
-    if (performance.now() > end) throw new Error(`Not within 5 s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

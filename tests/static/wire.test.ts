@@ -11,7 +11,8 @@ import { TrustedProxies } from "../../core/http/proxies.ts";
 import type { AnyPlugin } from "../../core/plugin.ts";
 import { anything } from "../../core/standard_schema.ts";
 import plugin from "../../plugins/static/plugin.ts";
-import { openBelow, type Tree, tree, until } from "./support.ts";
+import { waitFor } from "../support/wait.ts";
+import { openBelow, type Tree, tree } from "./support.ts";
 
 const MB = 1024 * 1024;
 const pattern = (size: number) => Buffer.alloc(size).map((_, i) => (i * 31 + (i >> 8) + (i >> 16)) & 0xff);
@@ -128,7 +129,7 @@ for (const query of ["", "?late"]) {
         }
         expect(whole.headers.get("content-disposition")).toBe(null);
         expect(whole.headers.get("content-range")).toBe(null);
-        await until(() => !isOpen(), "every file closed");
+        await waitFor(() => !isOpen(), { what: "every file closed" });
       });
     }
 
@@ -140,7 +141,7 @@ for (const query of ["", "?late"]) {
         expect([part.status, ...framing(part)]).toEqual([206, String(end + 1 - start), null]);
         expect(part.headers.get("content-range")).toBe(`bytes ${start}-${end}/${bytes.length}`);
         expect(Buffer.compare(part.body, bytes.subarray(start, end + 1))).toBe(0);
-        await until(() => !isOpen(), "every file closed");
+        await waitFor(() => !isOpen(), { what: "every file closed" });
       });
     }
   });
@@ -175,7 +176,7 @@ test("a response that a plugin made anew is whole all the same", async () => {
 
 test("what was sent is counted, in one outcome", async () => {
   await ask("/film.mp4?counted");
-  await until(() => outcomes.has("/film.mp4?counted"), "the outcome");
+  await waitFor(() => outcomes.has("/film.mp4?counted"), { what: "the outcome" });
   const { status, bytes, error } = outcomes.get("/film.mp4?counted")!;
   expect([status, bytes, error]).toEqual([200, 5 * MB, undefined]);
 });
@@ -194,8 +195,8 @@ test("clients that leave in the middle leave nothing open, and nothing in flight
         })),
     );
   }
-  await until(() => !isOpen("sparse.bin"), "every file closed");
-  await until(() => app.inFlight === 0, "every exchange ended");
+  await waitFor(() => !isOpen("sparse.bin"), { what: "every file closed" });
+  await waitFor(() => app.inFlight === 0, { what: "every exchange ended" });
 });
 
 test("slow clients hold no memory, and get every byte", async () => {
@@ -217,7 +218,7 @@ test("slow clients hold no memory, and get every byte", async () => {
     first!.resume();
   });
   first!.destroy();
-  await until(() => !isOpen("sparse.bin"), "every file closed");
+  await waitFor(() => !isOpen("sparse.bin"), { what: "every file closed" });
   await patient.stop(true);
 });
 
@@ -228,7 +229,7 @@ describe("a file that shrinks is never completed", () => {
     if (headers.has("transfer-encoding")) expect(String(body)).not.toContain("\r\n0\r\n\r\n");
     else expect([null, String(MB)]).toContain(headers.get("content-length"));
     expect(body.length).toBeLessThan(MB);
-    await until(() => !isOpen("early.bin"), "the file closed");
+    await waitFor(() => !isOpen("early.bin"), { what: "the file closed" });
   });
 
   test("in the middle", async () => {
@@ -249,6 +250,6 @@ describe("a file that shrinks is never completed", () => {
     await new Promise((resolve) => socket.on("close", resolve));
     expect(head).toMatch(new RegExp(`content-length: ${sparse}\r\n`, "i"));
     expect(got).toBeLessThan(sparse);
-    await until(() => !isOpen("late.bin"), "the file closed");
+    await waitFor(() => !isOpen("late.bin"), { what: "the file closed" });
   });
 });

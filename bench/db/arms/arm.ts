@@ -4,6 +4,7 @@
  * @module
  */
 import type { Place } from "../../../tests/support/database.ts";
+import type { Owner } from "../../support/ownership.ts";
 
 export type Via = "tcp" | "socket";
 
@@ -18,14 +19,8 @@ export interface Door {
 }
 
 /** The process behind doors; of the direct ones it is the database itself. */
-export interface ArmProcess {
+export interface ArmProcess extends Owner {
   readonly arm: string;
-  /** The process that owns the listeners. */
-  readonly pid: number;
-  /** What `/proc/<pid>/exe` must be. */
-  readonly executable: string;
-  /** The port whose `/-/whoami` must name `pid`, for servers that have one. */
-  readonly adminPort?: number;
   readonly command: readonly string[];
   /** Configuration files by name, for the record. */
   readonly config: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Database } from "../../../tests/support/database.ts";
-import { executable } from "../../http/procfs.ts";
+import { executable } from "../../support/procfs.ts";
 import { type ArmProcess, withDoors } from "./arm.ts";
 
 export const DIRECT_ABOUT: Readonly<Record<string, string>> = {

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePorts } from "../../../tests/support/ports.ts";
-import { launch, until } from "../../http/process.ts";
+import { BUN, DENO_SMALL, type Runtime, startFairlead } from "../../support/fairlead.ts";
 import { type ArmProcess, type Door, type ProxyArm, type ProxyOptions, withDoors } from "./arm.ts";
 
 export const STRATEGIES = ["smart", "always", "never"] as const;
@@ -31,8 +31,9 @@ slow_query = "0s"
 ${o.toml}`;
 }
 
-async function start(arm: string, runtime: readonly [string, ...string[]], o: ProxyOptions): Promise<ArmProcess> {
+async function start(arm: string, runtime: Runtime, o: ProxyOptions): Promise<ArmProcess> {
   mkdirSync(join(o.dir, "public"), { recursive: true });
+  const { dir, fairleadRoot: root } = o;
   const [web = 0, adminPort = 0, ...ports] = await freePorts(2 + STRATEGIES.length);
   const doors: Omit<Door, "process" | "arm">[] = [];
   let toml = `[server]
@@ -52,31 +53,8 @@ access = "off"
     const place = { ...o.upstream, host: "127.0.0.1", port, socket };
     for (const via of ["tcp", "socket"] as const) doors.push({ name: `${arm} ${via} ${strategy}`, via, place });
   }
-  const file = join(o.dir, "fairlead.toml");
-  writeFileSync(file, toml);
-  const [program, ...rest] = runtime;
-  const server = launch({
-    command: [program, ...rest, join(o.fairleadRoot, "mod.ts"), "serve", "-c", file],
-    logFile: join(o.dir, "fairlead.out"),
-    cwd: o.fairleadRoot,
-  });
-  try {
-    await until(`${arm} is ready`, server, async () => {
-      return (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status === 200;
-    });
-  } catch (error) {
-    await server.stop();
-    throw error;
-  }
-  return withDoors({
-    arm,
-    pid: server.pid,
-    executable: realpathSync(program),
-    adminPort,
-    command: server.command,
-    config: { "fairlead.toml": toml },
-    stop: () => server.stop(),
-  }, doors);
+  const server = await startFairlead({ name: arm, runtime, root, dir, toml, adminPort });
+  return withDoors({ arm, ...server }, doors);
 }
 
 const here = () => undefined;
@@ -86,15 +64,12 @@ export const FAIRLEAD_ARMS: readonly ProxyArm[] = [
     name: "fairlead-bun",
     about: `Fairlead on Bun with \`--smol\`, as \`npm start\` runs it, ${BACKENDS} connections at most`,
     absent: here,
-    start: (o) => start("fairlead-bun", [join(o.fairleadRoot, "node_modules/.bin/bun"), "--smol", "run"], o),
+    start: (o) => start("fairlead-bun", BUN, o),
   },
   {
     name: "fairlead-deno",
     about: `Fairlead on Deno as \`npm start\` runs it there, ${BACKENDS} connections at most`,
     absent: here,
-    start: (o) => {
-      const deno = join(o.fairleadRoot, "node_modules/.bin/deno");
-      return start("fairlead-deno", [deno, "run", "-A", "--v8-flags=--max-semi-space-size=1"], o);
-    },
+    start: (o) => start("fairlead-deno", DENO_SMALL, o),
   },
 ];

@@ -7,9 +7,10 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { resolveBinary } from "../../http/identity.ts";
-import { freePort, launch, until } from "../../http/process.ts";
-import { executable } from "../../http/procfs.ts";
+import { resolveBinary } from "../../support/binary.ts";
+import { freePort } from "../../../tests/support/ports.ts";
+import { launch, until } from "../../support/process.ts";
+import { executable } from "../../support/procfs.ts";
 import { tcpHolders } from "../identity.ts";
 import { type ArmProcess, type ProxyArm, type ProxyOptions, withDoors } from "./arm.ts";
 

@@ -8,8 +8,8 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { basename, join } from "node:path";
 import { mysql9Absent, mysql9Root } from "../../../tests/support/mysql9.ts";
 import { freePorts } from "../../../tests/support/ports.ts";
-import { launch, until } from "../../http/process.ts";
-import { executable } from "../../http/procfs.ts";
+import { launch, until } from "../../support/process.ts";
+import { executable } from "../../support/procfs.ts";
 import { tcpHolders } from "../identity.ts";
 import { type ArmProcess, type ProxyArm, type ProxyOptions, withDoors } from "./arm.ts";
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Owner } from "../../support/ownership.ts";
 import type { SiteName } from "../pages.ts";
 
 export interface ArmOptions {
@@ -25,16 +26,10 @@ export interface ArmOptions {
   readonly admissionToml?: string;
 }
 
-export interface Running {
+export interface Running extends Owner {
   readonly port: number;
-  /** The process that owns the listener, or the parent of those who do. */
-  readonly pid: number;
-  /** What `/proc/<pid>/exe` must be. */
-  readonly executable: string;
   /** Roots of every process of this arm. */
   readonly roots: readonly number[];
-  /** The port whose `/-/whoami` must name `pid`, for servers that have one. */
-  readonly adminPort?: number;
   readonly command: readonly string[];
   /** Configuration files by name, for the record. */
   readonly config: Readonly<Record<string, string>>;

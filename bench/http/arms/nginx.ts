@@ -7,9 +7,10 @@ import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { freePort, launch, type Started, until } from "../process.ts";
-import { probe } from "../probe.ts";
-import { executable } from "../procfs.ts";
+import { freePort } from "../../../tests/support/ports.ts";
+import { launch, type Started, until } from "../../support/process.ts";
+import { probe } from "../../support/probe.ts";
+import { executable } from "../../support/procfs.ts";
 import type { Arm, ArmOptions, Running } from "./arm.ts";
 
 interface Variant {

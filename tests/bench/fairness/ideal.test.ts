@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { exponentialQuantile, exponentialTail, lowerGamma, upperGamma } from "../../../bench/fairness/erlang.ts";
 import { bootstrapIdeal, normalIdeal } from "../../../bench/fairness/ideal.ts";
-import { LEVELS, mean, variation } from "../../../bench/fairness/quantiles.ts";
+import { LEVELS, mean, variation } from "../../../bench/support/statistics.ts";
 
 /** Mean service 1: N, c, mean, P50, P90, P99, P99.9, and P99 of the normal approximation. */
 const exact: readonly (readonly number[])[] = [

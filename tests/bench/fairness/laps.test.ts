@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { draws } from "../../../bench/http/arrivals.ts";
+import { draws } from "../../../bench/support/arrivals.ts";
 import { bargedLaps, diagnose, passedOver } from "../../../bench/fairness/laps.ts";
-import { jain, quantiles, rank, sorted } from "../../../bench/fairness/quantiles.ts";
+import { jain, quantiles, rank, sorted } from "../../../bench/support/statistics.ts";
 
 describe("laps", () => {
   test("the P99 of barging, in laps", () => {

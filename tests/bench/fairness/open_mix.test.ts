@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { send } from "../../../bench/http/arrivals.ts";
+import { send } from "../../../bench/support/arrivals.ts";
 import {
   capacity,
   mix,

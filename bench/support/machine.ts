@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem } from "node:os";
-import { resolveBinary } from "./identity.ts";
+import { resolveBinary } from "./binary.ts";
 
 export interface Machine {
   readonly cpu: string;
@@ -51,4 +51,15 @@ export function machine(
       deno: version(`${fairleadRoot}/node_modules/.bin/deno`, "--version"),
     },
   };
+}
+
+/** `nginx 1.22.1`, of what was there. */
+export function versionNames({ versions }: Machine): string[] {
+  return Object.entries(versions).filter(([, text]) => text !== "not found")
+    .map(([name, text]) => `${name} ${/\d+(\.\d+)+/.exec(text)?.[0] ?? text}`);
+}
+
+/** The first item of a report's list. */
+export function machineItem({ cpu, cores, memoryGiB, system, kernel }: Machine): string {
+  return `- Machine: ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}, Linux ${kernel}.`;
 }

@@ -1,8 +1,29 @@
 /**
- * Small statistics of exact times.
+ * Small statistics of exact figures.
  *
  * @module
  */
+/** NaN of nothing. */
+export function median(values: Iterable<number>): number {
+  const ascending = sorted(values);
+  const half = ascending.length >> 1;
+  const upper = ascending[half] ?? NaN;
+  return ascending.length % 2 === 1 ? upper : ((ascending[half - 1] ?? NaN) + upper) / 2;
+}
+
+/** A median with the extremes. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Nothing of nothing. */
+export function spread(values: readonly number[]): Spread | undefined {
+  if (values.length === 0) return undefined;
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
 export const LEVELS: readonly [0.5, 0.9, 0.99, 0.999] = [0.5, 0.9, 0.99, 0.999];
 
 export interface Quantiles {

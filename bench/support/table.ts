@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Cell, Spread } from "./summary.ts";
+import type { Spread } from "./statistics.ts";
 
 export function fixed(value: number | undefined, digits: number): string {
   return value === undefined || Number.isNaN(value) ? "-" : value.toFixed(digits);
@@ -16,42 +16,6 @@ export function ms(value: number): string {
 
 export function ratio(value: Spread | undefined): string {
   return value === undefined ? "" : `${fixed(value.median, 2)} (${fixed(value.min, 2)}-${fixed(value.max, 2)})`;
-}
-
-export const HEAD: readonly string[] = [
-  "page",
-  "clients",
-  "arm",
-  "req/s",
-  "p50 ms",
-  "p90 ms",
-  "p99 ms",
-  "max ms",
-  "p99/ideal",
-  "server us/req",
-  "req/s ratio",
-  "p50 ratio",
-  "p99 ratio",
-  "windows",
-];
-
-export function row(cell: Cell): string[] {
-  return [
-    cell.page,
-    String(cell.clients),
-    cell.arm,
-    fixed(cell.throughput, 0),
-    ms(cell.p50),
-    ms(cell.p90),
-    ms(cell.p99),
-    ms(cell.max),
-    fixed(cell.p99OverIdeal, 2),
-    fixed(cell.serverCpuUs, 0),
-    ratio(cell.throughputRatio),
-    ratio(cell.p50Ratio),
-    ratio(cell.p99Ratio),
-    `${cell.good}/${cell.windows}`,
-  ];
 }
 
 /** Columns as wide as their widest cell; figures to the right, words to the left. */
