@@ -194,6 +194,15 @@ describe("a Redis that does not answer (played)", () => {
     }
   });
 
+  test("that refuses a claim is told of: what runs is not counted there", async () => {
+    const errors: unknown[] = [];
+    const { store, wire, after } = await played({ outage: "open", onError: (error) => void errors.push(error) });
+    granted((await after(store.acquire(ask()), 60))!);
+    wire.of("adopt")[0]!.fail("ERR no such thing");
+    await ticks();
+    expect(errors.map(String)).toEqual(["Error: ERR no such thing"]);
+  });
+
   test("that is far away has more time to answer, and one that stood still has not", async () => {
     const { store, wire, after, clock } = await played();
     const answerAfter = async (ms: number) => {
