@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { waitFor } from "../../support/wait.ts";
 import { app, type Farm, type FarmOptions, gone, openFarm, php, phpCgi, stateOf } from "./support/farm.ts";
 
@@ -58,6 +59,20 @@ for (
         expect(existsSync(JSON.parse(text))).toBe(false);
         rmSync(dir, { recursive: true });
       }));
+
+    test("the destructor of a class that the request evaluates is called, though no file tells of it", () => {
+      const script = fileURLToPath(new URL("support/evaluated.php", import.meta.url));
+      const own = name === "cgi" ? { ...env, SCRIPT_FILENAME: script } : {};
+      return withFarm({ argv, env: own, script }, async (farm) => {
+        const dir = mkdtempSync(join(tmpdir(), "fairlead-marks-"));
+        const file = join(dir, "marks");
+        const code =
+          `class Late { public function __destruct() { file_put_contents('${file}', 'called'); } } $late = new Late();`;
+        expect((await farm.get(`/?code=${encodeURIComponent(code)}`)).text).toBe("ran");
+        expect(existsSync(file)).toBe(true);
+        rmSync(dir, { recursive: true });
+      });
+    });
 
     test("an exit code, an end in the middle and a fatal error are each one worker's", () =>
       withFarm({ argv, env }, async (farm) => {
