@@ -17,7 +17,7 @@ const doubt = 1.25;
  * How permits and places in line change hands: what all gates have in common, and those that differ change.
  * {@linkcode FairGate} is what callers see of it.
  *
- * The clock is read at most once by a call, however many it is about: reading it is half of what a wait costs.
+ * How often a call reads the clock does not depend on how many it is about: reading it is half of what a wait costs.
  */
 export abstract class GateCore {
   readonly name: string;

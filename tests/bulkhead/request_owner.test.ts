@@ -7,6 +7,7 @@ import { Executions, type RunningExecution } from "../../core/contracts/executio
 import type { Permit } from "../../core/plugin.ts";
 import { RequestOwners } from "../../plugins/bulkhead/request_owners.ts";
 import type { TestExchange } from "../support/exchange.ts";
+import { waitFor } from "../support/wait.ts";
 import { Raw } from "./local/raw.ts";
 import { ticks } from "./memory.ts";
 import { exchange, start } from "./started.ts";
@@ -103,14 +104,11 @@ describe("the permit of a route and those of the request's script", () => {
       run.runs = exchange("/other", { headers });
       script.acquire(1, { ...wait, name: "export" });
       await advance(5);
-      for (let i = 0; i < 2000; i++) {
-        const [shown] = (await look("?name=export")).bulkheads as { queued: number; waiting: unknown[] }[];
-        if (shown!.queued === 1) {
-          expect(shown!.waiting).toMatchObject([{ target: "/other", pid: process.pid }]);
-          break;
-        }
-        await new Promise((done) => setTimeout(done, 1));
-      }
+      const shown = await waitFor(async () => {
+        const [line] = (await look("?name=export")).bulkheads as { queued: number; waiting: unknown[] }[];
+        return line!.queued === 1 ? line : undefined;
+      }, { what: "the script in line", every: 1 });
+      expect(shown.waiting).toMatchObject([{ target: "/other", pid: process.pid }]);
       expect(script.heard).toEqual([]);
       route.release();
       await script.hears("grant 1");
