@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import type { FairGate } from "./fair_gate.ts";
+import { shownKey } from "./key_source.ts";
 import type { SessionLines } from "./session_lines.ts";
 
 /** Waiters that are shown of one gate. */
@@ -25,7 +26,7 @@ export function adminRoutes(app: Hono, gates: Iterable<FairGate>, sessions: Sess
 function show(gate: FairGate): unknown {
   const waiting = gate.waiting(mostWaiters).map(({ criticality, key, weight, waitedMs }) => ({
     class: criticality,
-    ...(key === undefined ? undefined : { key }),
+    ...(key === undefined ? undefined : { key: shownKey(key) }),
     weight,
     waited_ms: Math.round(waitedMs),
   }));

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import type { Exchange } from "../../core/exchange.ts";
 import { hostName } from "../../core/http/host.ts";
 
@@ -52,6 +53,16 @@ export function keyOf(source: KeySource, x: Asked, route: number | undefined): s
 
 function marked(mark: string, value: string | null | undefined): string | undefined {
   return value ? `${mark}:${value}`.slice(0, longest) : undefined;
+}
+
+/**
+ * A key as operators may see it. What a client has sent in a header or a cookie may be what lets it in, so of that only the start of
+ * its SHA-256 is told: enough to tell keys apart, and to find one that is known.
+ */
+export function shownKey(key: string): string {
+  const mark = key.slice(0, 2);
+  if (mark !== "h:" && mark !== "c:") return key;
+  return `${mark}#${createHash("sha256").update(key.slice(2)).digest("hex").slice(0, 12)}`;
 }
 
 /** Who has one address of IPv6 has its whole /64: so that is what counts, or a client could be anybody. */

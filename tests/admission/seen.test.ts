@@ -79,6 +79,19 @@ describe("who waits", () => {
     expect((await get("/-/admission?gate=php")).body.gates[0]).toMatchObject({ in_use: 2, queued: 2 });
   });
 
+  test("is not told by what a client has sent: a cookie or a header may be what lets it in", async () => {
+    const { gates, get } = await start({ key: "cookie:PHPSESSID" });
+    const gate = gates.open("php", 1);
+    gate.tryEnter();
+    for (const key of ["c:0123456789abcdef", "c:0123456789abcdef", "h:Bearer secret", "a:203.0.113.7"]) {
+      gate.enter(waiter({ key }));
+    }
+    const { body } = await get();
+    const keys = (body.gates[0].waiting as { key: string }[]).map(({ key }) => key);
+    // The start of their SHA-256, so that who knows one can look for it.
+    expect(keys).toEqual(["c:#9f9f5111f7b2", "c:#9f9f5111f7b2", "h:#bffde2041334", "a:203.0.113.7"]);
+  });
+
   test("is listed up to a hundred, the rest is counted, and sessions are where they are told apart", async () => {
     const { gates, get } = await start({ serialize: "cookie:S" });
     const gate = gates.open("php", 1);

@@ -56,21 +56,26 @@ export class Calls {
     const { ask, limit } = one;
     const declare = this.#declared !== limit;
     this.#declared = limit;
-    return acquireReply(
-      await this.#send(acquireArgs(this.#host.id, {
-        id: one.id,
-        weight: ask.weight,
-        leaseMs: ask.leaseMs,
-        waitMs: one.left(now),
-        maxQueue: ask.maxQueue ?? Infinity,
-        limit,
-        declare,
-        again,
-        ticket: one.ticket,
-        silenceMs: this.silence(ask.leaseMs),
-        join: this.#join(now),
-      })),
-    );
+    const args = acquireArgs(this.#host.id, {
+      id: one.id,
+      weight: ask.weight,
+      leaseMs: ask.leaseMs,
+      waitMs: one.left(now),
+      maxQueue: ask.maxQueue ?? Infinity,
+      limit,
+      declare,
+      again,
+      ticket: one.ticket,
+      silenceMs: this.silence(ask.leaseMs),
+      join: this.#join(now),
+    });
+    try {
+      return acquireReply(await this.#send(args));
+    } catch (error) {
+      // It may not have heard of the limit.
+      if (declare) this.#declared = 0;
+      throw error;
+    }
   }
 
   /** Ends a wait; `keep` when permits that were granted meanwhile are still welcome. */

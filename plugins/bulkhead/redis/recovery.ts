@@ -1,6 +1,7 @@
 import { perCall } from "./calls.ts";
 import { guardOf, type RedisGrant } from "./grant.ts";
 import type { Lane } from "./lane.ts";
+import { LinkDown } from "./link.ts";
 
 /** Notices that Redis has lost a bulkhead, claims again what this host holds of it, and asks again for those who wait. */
 export class Recovery {
@@ -41,7 +42,9 @@ export class Recovery {
         else lane.pulse.beatOf([grant.id]);
       });
       this.heard(epoch);
+    }, (error) => {
       // The connection's end is told to everybody elsewhere.
-    }, () => {});
+      if (!(error instanceof LinkDown)) lane.host.onError(error);
+    });
   }
 }

@@ -26,7 +26,7 @@ export interface RedisStoreOptions {
   /** Without any answer for so long, the connection is made anew; 2000 when absent. */
   readonly commandTimeout?: number | undefined;
   readonly log?: Log | undefined;
-  /** Told what a listener threw; the store goes on. Thrown from a microtask when absent. */
+  /** Told what a listener threw, and what Redis answered to a command of its own; the store goes on. Thrown from a microtask when absent. */
   readonly onError?: ((error: unknown) => void) | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: (() => number) | undefined;

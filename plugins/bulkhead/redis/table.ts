@@ -53,7 +53,7 @@ export function redisMaker(table: RedisTable): StoreMaker {
       events,
       log,
       clock,
-      onError: (error) => log("error", "A listener for lost permits failed", { error }),
+      onError: (error) => log("error", "A listener for lost permits failed, or Redis refused a command", { error }),
     });
     return {
       store,

@@ -92,6 +92,8 @@ class BunStream implements StreamSocket {
     if (!this.#open) return;
     this.#open = false;
     this.#socket.close();
+    // As on Node's sockets: whoever waits for its end hears of it, but not within this call.
+    queueMicrotask(() => this.#on.close?.());
   }
 
   #keep(bytes: Uint8Array): false {

@@ -152,6 +152,20 @@ describe("a Redis that does not answer (played)", () => {
     expect(await after(first, 100)).toMatchObject({ reason: "unavailable", waitedMs: 150 });
   });
 
+  test("is told the limit again when it may not have heard of it", async () => {
+    const { store, wire, after } = await played();
+    const waits = store.acquire(ask({ limit: 3, maxWaitMs: 1000 }));
+    await ticks();
+    wire.drop();
+    expect(await after(waits, 100)).toBe(undefined);
+    const second = store.acquire(ask({ limit: 3, maxWaitMs: 1000 }));
+    await ticks();
+    // The limit, and whether it shall count.
+    expect(wire.of("acquire").map(({ words }) => words.slice(6, 8))).toEqual([["3", "1"], ["3", "1"], ["3", "0"]]);
+    for (const asked of wire.of("acquire").slice(1)) asked.answer(grantedReply(1));
+    for (const answer of [waits, second]) granted(await answer);
+  });
+
   test("is not waited for by who leaves", async () => {
     for (const mute of [false, true]) {
       const { store, wire } = await played({}, mute);
@@ -178,6 +192,15 @@ describe("a Redis that does not answer (played)", () => {
       void grant.release();
       expect(wire.sent.at(-1)!.words).toEqual(["release", id]);
     }
+  });
+
+  test("that refuses a claim is told of: what runs is not counted there", async () => {
+    const errors: unknown[] = [];
+    const { store, wire, after } = await played({ outage: "open", onError: (error) => void errors.push(error) });
+    granted((await after(store.acquire(ask()), 60))!);
+    wire.of("adopt")[0]!.fail("ERR no such thing");
+    await ticks();
+    expect(errors.map(String)).toEqual(["Error: ERR no such thing"]);
   });
 
   test("that is far away has more time to answer, and one that stood still has not", async () => {
