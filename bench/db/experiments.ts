@@ -40,7 +40,7 @@ const OTHER_STRATEGIES = ["always", "never"].flatMap((strategy) => [
 ]);
 const ROUTERS = ["router tcp", "router tcp sharing"];
 
-export const THROUGHPUT_CLIENTS = 16;
+const THROUGHPUT_CLIENTS = 16;
 
 export function works(sizes: Sizes): Work[] {
   const { sessions: count, queries, seconds, delayed } = sizes;

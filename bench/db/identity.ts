@@ -28,7 +28,7 @@ export function listeningInodes(table: string, path: string): Set<string> {
 }
 
 /** Every process that listens on the unix socket at `path`. */
-export function socketHolders(path: string): number[] {
+function socketHolders(path: string): number[] {
   const inodes = listeningInodes(readFileSync("/proc/net/unix", "utf8"), path);
   if (inodes.size === 0) return [];
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {

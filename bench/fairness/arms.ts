@@ -50,7 +50,7 @@ export function closedArms(runtime: string): readonly Arm[] {
 }
 
 /** Classes for the mix of fast and slow pages: the slow one may not take every slot, and is shed first. */
-export function classesToml(slots: number): { readonly settings: Admission; readonly rules: string } {
+function classesToml(slots: number): { readonly settings: Admission; readonly rules: string } {
   return {
     settings: { key_limit: slots - 1 },
     rules: `

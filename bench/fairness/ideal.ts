@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { draws } from "../support/arrivals.ts";
+import { seeded } from "../../tests/support/seeded.ts";
 import { type Quantiles, quantiles } from "../support/statistics.ts";
 
 /** Standard normal quantiles of the levels that are reported. */
@@ -49,7 +49,7 @@ export function bootstrapIdeal(
   { requests = 1_000_000, seed = 1 }: { readonly requests?: number; readonly seed?: number } = {},
 ): Ideal {
   if (services.length === 0) throw new Error("Cannot compute the ideal: no service was measured");
-  const draw = draws(seed);
+  const draw = seeded(seed);
   const service = () => services[Math.floor(draw() * services.length)]!;
   const queued = clients - slots;
   /** When the clients in line came back, oldest at `m % queued`. */

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type Arrival, arrivalTimes, draws, type Outcome } from "../support/arrivals.ts";
+import { seeded } from "../../tests/support/seeded.ts";
+import { type Arrival, arrivalTimes, type Outcome } from "../support/arrivals.ts";
 import { type Gate, gate } from "./gates.ts";
 import { FAST, SLOW } from "./pages.ts";
 import { rank, sorted } from "../support/statistics.ts";
@@ -51,7 +52,7 @@ export interface OpenSample {
 
 /** The same requests for every arm and share of a round but for their pace. */
 export function mix(rate: number, seconds: number, seed: number): Arrival[] {
-  const draw = draws(seed + 1000);
+  const draw = seeded(seed + 1000);
   return arrivalTimes(rate, seconds, seed)
     .map((at, i) => ({ at, path: `${draw() < FAST_SHARE ? FAST : SLOW}?i=${i}` }));
 }

@@ -6,21 +6,12 @@
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
+import { seeded } from "../../tests/support/seeded.ts";
 import { parseResponse } from "./probe.ts";
-
-/** Numbers from 0 to 1 that a seed repeats (mulberry32). */
-export function draws(seed: number): () => number {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 /** Ms from the start, ascending. */
 export function arrivalTimes(rate: number, seconds: number, seed: number): number[] {
-  const draw = draws(seed);
+  const draw = seeded(seed);
   const times: number[] = [];
   for (let at = 0;;) {
     at += -Math.log(1 - draw()) / rate * 1000;

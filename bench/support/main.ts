@@ -14,7 +14,7 @@ export function say(text: string): void {
 }
 
 /** Ends the process with what `main` resolves to, or with 1. A plain `Error` is for people; of others the stack is told. */
-export function runMain(main: () => Promise<number>): void {
+function runMain(main: () => Promise<number>): void {
   main().then((code) => process.exit(code), (error: unknown) => {
     const plain = error instanceof Error && error.constructor === Error;
     say(plain ? error.message : error instanceof Error ? error.stack ?? error.message : String(error));

@@ -6,7 +6,7 @@
 import { fileURLToPath } from "node:url";
 
 /** The repository that this benchmark is part of. */
-export const ROOT: string = fileURLToPath(new URL("../../", import.meta.url));
+const ROOT: string = fileURLToPath(new URL("../../", import.meta.url));
 
 interface Text {
   readonly type: "string";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export const COLOURS: readonly string[] = ["#2f6f9f", "#c2703d", "#4f8a4b", "#8a5a9e", "#7a7a7a"];
+const COLOURS: readonly string[] = ["#2f6f9f", "#c2703d", "#4f8a4b", "#8a5a9e", "#7a7a7a"];
 
 /** The colour of the `i`-th of a legend. */
 export function colour(i: number): string {

@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { describeOwner } from "./describe_owner.ts";
 import { type BulkheadView, inspectable } from "./inspect.ts";
 import type { Limits } from "./limits.ts";
 import type { BulkheadStore } from "./store.ts";
@@ -8,7 +9,8 @@ const mostPeople = 100, mostBulkheads = 1000;
 
 /**
  * Adds `GET /-/bulkheads?name=NAME` to the admin listener: what each bulkhead has out and in line, and who they are, in JSON; the
- * configured ones always, and at most the first hundred holders and waiters of each.
+ * configured ones always, and the first hundred holders and waiters of each with the number of the rest. Between hosts that share
+ * their permits each shows its own people; those of the others are among the rest.
  */
 export function adminRoutes(app: Hono, store: BulkheadStore, limits: Limits): void {
   app.get("/-/bulkheads", async (c) => {
@@ -32,6 +34,17 @@ export function adminRoutes(app: Hono, store: BulkheadStore, limits: Limits): vo
 }
 
 function show({ name, limit, active, holders, queued, oldestWaitMs, held, line }: BulkheadView): unknown {
+  const shownHeld = first(held, ({ weight, fence, heldMs, owner }) => ({
+    weight,
+    fence,
+    held_ms: Math.round(heldMs),
+    ...describeOwner(owner),
+  }));
+  const shownLine = first(line, ({ weight, waitedMs, owner }) => ({
+    weight,
+    waited_ms: Math.round(waitedMs),
+    ...describeOwner(owner),
+  }));
   return {
     name,
     limit,
@@ -39,26 +52,19 @@ function show({ name, limit, active, holders, queued, oldestWaitMs, held, line }
     holders,
     queued,
     oldest_wait_ms: Math.round(oldestWaitMs),
-    held: held.slice(0, mostPeople).map(({ weight, fence, heldMs, owner }) => ({
-      weight,
-      fence,
-      held_ms: Math.round(heldMs),
-      ...describe(owner),
-    })),
-    waiting: line.slice(0, mostPeople).map(({ weight, waitedMs, owner }) => ({
-      weight,
-      waited_ms: Math.round(waitedMs),
-      ...describe(owner),
-    })),
+    held: shownHeld,
+    held_more: Math.max(holders - shownHeld.length, 0),
+    waiting: shownLine,
+    waiting_more: Math.max(queued - shownLine.length, 0),
   };
 }
 
-/** What is known of an owner: the id and the target of its HTTP request, and its process, as far as it has them. */
-function describe(owner: object | undefined): Readonly<Record<string, string | number>> {
-  const { id, target, pid } = (owner ?? {}) as Readonly<Record<string, unknown>>;
-  return {
-    ...(typeof id === "string" ? { request: id } : undefined),
-    ...(typeof target === "string" ? { target } : undefined),
-    ...(typeof pid === "number" ? { pid } : undefined),
-  };
+/** The first of them, and no more of them looked at. */
+function first<T>(all: Iterable<T>, show: (one: T) => unknown): readonly unknown[] {
+  const shown: unknown[] = [];
+  for (const one of all) {
+    if (shown.length === mostPeople) break;
+    shown.push(show(one));
+  }
+  return shown;
 }

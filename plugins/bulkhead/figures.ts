@@ -38,25 +38,33 @@ export class Figures {
     const keep = () => {
       this.#last = seen;
     };
-    const views = inspectable(this.#store) ? this.#store.look() : [];
-    const later: Promise<void>[] = [];
-    const take = (all: Iterable<BulkheadCounts & { readonly name: string }>) => {
-      for (const view of all) seen.set(baseName(view.name), sum(seen.get(baseName(view.name)), view));
+    const take = (views: Iterable<BulkheadCounts & { readonly name: string }>): void | Promise<unknown> => {
+      for (const view of views) seen.set(baseName(view.name), sum(seen.get(baseName(view.name)), view));
+      // Those that were in no view.
+      return this.#configured(seen);
     };
-    if (thenable(views)) later.push(Promise.resolve(views).then(take));
-    else take(views as Exclude<typeof views, Promise<unknown>>);
+    const views = inspectable(this.#store) ? this.#store.look() : [];
+    const taken = thenable(views)
+      ? Promise.resolve(views).then(take)
+      : take(views as Exclude<typeof views, Promise<unknown>>);
+    // What cannot be reached now keeps its last numbers; the counters tell of it.
+    if (thenable(taken)) void Promise.resolve(taken).then(keep, () => {});
+    else keep();
+  }
+
+  /** Adds the configured ones that are not in `seen`. */
+  #configured(seen: Map<string, BulkheadCounts>): void | Promise<unknown> {
+    const later: Promise<void>[] = [];
     for (const [name] of this.#limits) {
       if (seen.has(name)) continue;
-      const counts = this.#store.counts(name);
       const set = (known: BulkheadCounts | undefined) => {
-        if (known !== undefined && !seen.has(name)) seen.set(name, known);
+        if (known !== undefined) seen.set(name, known);
       };
+      const counts = this.#store.counts(name);
       if (thenable(counts)) later.push(Promise.resolve(counts).then(set));
       else set(counts as BulkheadCounts | undefined);
     }
-    // What cannot be reached now keeps its last numbers; the counters tell of it.
-    if (later.length === 0) keep();
-    else void Promise.all(later).then(keep, () => {});
+    if (later.length > 0) return Promise.all(later);
   }
 }
 

@@ -20,15 +20,21 @@ export interface WaiterView {
 /** A bulkhead as it is now. */
 export interface BulkheadView extends BulkheadCounts {
   readonly name: string;
-  readonly held: readonly HolderView[];
+  /** Those that this store knows of, looked at one by one as they are read: to be read at once. */
+  readonly held: Iterable<HolderView>;
   /** In order of arrival. */
-  readonly line: readonly WaiterView[];
+  readonly line: Iterable<WaiterView>;
 }
 
 /** A store that can tell who holds and who waits. */
 export interface InspectableStore extends BulkheadStore {
   /** Every bulkhead that is used, or was lately. */
   look(): Awaitable<Iterable<BulkheadView>>;
+}
+
+/** `all`, each as `view` has it, made as they are read: a line may be long, and most looks are at its length. */
+export function* viewed<T, V>(all: Iterable<T>, view: (one: T) => V): Generator<V> {
+  for (const one of all) yield view(one);
 }
 
 /** Whether a store can tell who holds and who waits. */

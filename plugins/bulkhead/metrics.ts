@@ -3,6 +3,7 @@ import { thenable } from "../../core/hooks.ts";
 import type { Awaitable } from "../../core/plugin.ts";
 import type { Limits } from "./limits.ts";
 import { baseName } from "./name.ts";
+import type { RefusalLog } from "./refusal_log.ts";
 import type {
   BulkheadAnswer,
   BulkheadAsk,
@@ -99,18 +100,22 @@ export class BulkheadMeter implements BulkheadEvents {
   }
 }
 
-/** `store`, with what it answers counted by `meter`. */
-export function metered(store: BulkheadStore, meter: BulkheadMeter): BulkheadStore {
+/** `store`, with what it answers counted by `meter`, and what it refuses told to `refusals`. */
+export function metered(store: BulkheadStore, meter: BulkheadMeter, refusals: RefusalLog): BulkheadStore {
+  const answered = (ask: BulkheadAsk, answer: BulkheadAnswer) => {
+    meter.answered(ask, answer);
+    if (!answer.granted) refusals.refused(ask, answer);
+  };
   return {
     kind: store.kind,
     acquire(ask): Awaitable<BulkheadAnswer> {
       const answer = store.acquire(ask);
       if (!thenable(answer)) {
-        meter.answered(ask, answer as BulkheadAnswer);
+        answered(ask, answer as BulkheadAnswer);
         return answer;
       }
       return (answer as Promise<BulkheadAnswer>).then((settled) => {
-        meter.answered(ask, settled);
+        answered(ask, settled);
         return settled;
       });
     },

@@ -17,6 +17,7 @@ import { Figures } from "./figures.ts";
 import { Limits } from "./limits.ts";
 import { Door } from "./local/door.ts";
 import { bulkheadGauges, BulkheadMeter, metered } from "./metrics.ts";
+import { RefusalLog } from "./refusal_log.ts";
 import { BulkheadRegistry } from "./registry.ts";
 import { RequestOwners } from "./request_owners.ts";
 import { CappedRoute } from "./routes.ts";
@@ -51,7 +52,8 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       if (made.check !== undefined) ctx.find(Health)?.register(ctx.name, () => made.check!());
       const figures = new Figures(inner, limits, () => clock.now());
       bulkheadGauges(meter, () => figures.read());
-      const store = metered(inner, events);
+      const refusals = new RefusalLog(ctx.log, clock);
+      const store = metered(inner, events, refusals);
       ctx.provide(Bulkheads, new BulkheadRegistry(store, limits));
       const requests = new RequestOwners();
       const door = config.store === "memory" && config.socket === undefined ? undefined : new Door({
@@ -100,6 +102,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
           async handler() {
             await inner.close();
             door?.close();
+            refusals.close();
           },
         },
       };

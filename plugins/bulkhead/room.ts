@@ -1,6 +1,6 @@
 import type { Gate } from "../../core/contracts/gates.ts";
 import type { Place } from "./deadlock.ts";
-import type { BulkheadView } from "./inspect.ts";
+import { type BulkheadView, viewed } from "./inspect.ts";
 import type { MemoryGrant } from "./memory_grant.ts";
 import type { BulkheadCounts } from "./store.ts";
 import { WaitLine } from "./wait_line.ts";
@@ -35,13 +35,13 @@ export class Room implements Place {
     return {
       name: this.name,
       ...this.counts(now),
-      held: Array.from(this.held, ({ weight, fence, since, owner }) => ({
+      held: viewed(this.held, ({ weight, fence, since, owner }) => ({
         weight,
         fence,
         heldMs: now - since,
         owner: owner?.self,
       })),
-      line: Array.from(this.line, ({ weight, entered, owner }) => ({
+      line: viewed(this.line, ({ weight, entered, owner }) => ({
         weight,
         waitedMs: now - entered,
         owner: owner?.self,

@@ -51,7 +51,7 @@ function braces(labels: string): string {
 }
 
 /** A number as both formats read it: `NaN`, `+Inf` and `-Inf` by name. */
-export function formatNumber(value: number): string {
+function formatNumber(value: number): string {
   if (value === Infinity) return "+Inf";
   if (value === -Infinity) return "-Inf";
   return String(value);

@@ -41,7 +41,7 @@ export function labelPairs(names: readonly string[], values: readonly string[]):
   return names.map((name, i) => `${name}="${escapeLabel(values[i]!)}"`).join(",");
 }
 
-export function escapeLabel(value: string): string {
+function escapeLabel(value: string): string {
   return /[\\"\n]/.test(value) ? value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n") : value;
 }
 

@@ -113,8 +113,8 @@ async function play(script: readonly Op[]): Promise<string[]> {
       if (model.counts(one) !== undefined) expect(counts).toEqual(model.counts(one) as typeof counts);
       const recount = [...store.look()].find((view) => view.name === one);
       if (recount === undefined) continue;
-      expect(recount.held.reduce((sum, { weight }) => sum + weight, 0)).toBe(recount.active);
-      expect(recount.line.length).toBe(recount.queued);
+      expect([...recount.held].reduce((sum, { weight }) => sum + weight, 0)).toBe(recount.active);
+      expect([...recount.line].length).toBe(recount.queued);
     }
   }
   expect(memory.overtaken).toEqual([]);

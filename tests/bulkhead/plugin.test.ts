@@ -216,11 +216,134 @@ test("the admin listener shows who holds and who waits", async () => {
         queued: 1,
         oldest_wait_ms: 40,
         held: [{ weight: 1, fence: expect.any(Number), held_ms: 40, request: x.id, target: "/export/a?b=1" }],
+        held_more: 0,
         waiting: [{ weight: 1, waited_ms: 40, request: expect.any(String), target: "/export/c" }],
+        waiting_more: 0,
       },
-      { name: "idle", limit: 9, active: 0, holders: 0, queued: 0, oldest_wait_ms: 0, held: [], waiting: [] },
+      {
+        name: "idle",
+        limit: 9,
+        active: 0,
+        holders: 0,
+        queued: 0,
+        oldest_wait_ms: 0,
+        held: [],
+        held_more: 0,
+        waiting: [],
+        waiting_more: 0,
+      },
     ],
   });
   expect((await look("?name=idle")).bulkheads.length).toBe(1);
   expect((await admin.request("/-/bulkheads?name=nobody")).status).toBe(404);
+});
+
+test("the admin listener shows the first hundred in order, and how many come behind them", async () => {
+  const { bulkheads, look, advance } = await start({ limits: { api: { max_concurrent: 120, max_wait: "1m" } } });
+  const api = bulkheads.get("api");
+  const held = await Promise.all(Array.from({ length: 120 }, () => api.acquire()));
+  for (let i = 0; i < 130; i++) {
+    void api.acquire({ weight: 1 + i % 2, owner: { id: `r${i}` } });
+    await advance(1);
+  }
+  interface Shown {
+    readonly held: unknown[];
+    readonly held_more: number;
+    readonly waiting: { readonly weight: number; readonly waited_ms: number; readonly request: string }[];
+    readonly waiting_more: number;
+  }
+  const [shown] = (await look()).bulkheads as Shown[];
+  expect([shown!.held.length, shown!.held_more, shown!.waiting.length, shown!.waiting_more]).toEqual([
+    100,
+    20,
+    100,
+    30,
+  ]);
+  expect(shown!.waiting).toEqual(
+    Array.from({ length: 100 }, (_, i) => ({ weight: 1 + i % 2, waited_ms: 130 - i, request: `r${i}` })),
+  );
+  for (const permit of held) await permit.release();
+});
+
+describe("the log", () => {
+  const refused = { max_concurrent: 1, max_wait: 0 };
+
+  test("has a line for a refusal, with the reason, who it was, and how long that one waited", async () => {
+    const { admit, logged, advance } = await start({ routes: [{ ...exports, max_wait: "1s" }] });
+    admit(exchange("/export/a"));
+    const x = exchange("/export/b");
+    const second = admit(x) as Promise<Response>;
+    await advance(1000);
+    await second;
+    expect(logged).toEqual([{
+      level: "warn",
+      message: "Refused at bulkhead export: timeout",
+      fields: {
+        bulkhead: "export",
+        reason: "timeout",
+        waited_ms: 1000,
+        weight: 1,
+        request: x.id,
+        target: "/export/b",
+      },
+    }]);
+  });
+
+  test("has one line a second in a storm for each bulkhead and reason, and the number of the rest", async () => {
+    const { bulkheads, logged, advance } = await start({ limits: { a: refused, b: refused } });
+    await bulkheads.get("a").acquire();
+    await bulkheads.get("b").acquire();
+    for (let ms = 0; ms < 3000; ms++) {
+      await bulkheads.get("a").tryAcquire();
+      if (ms === 10) await bulkheads.get("b").tryAcquire();
+      await advance(1);
+    }
+    const lines = logged.map(({ message, fields }) => [message, fields["left_out"]]);
+    const again = "Refused at bulkhead a: full, 1000 times more";
+    expect(lines).toEqual([
+      ["Refused at bulkhead a: full", undefined],
+      ["Refused at bulkhead b: full", undefined],
+      ["Refused at bulkhead a: full, 999 times more", 999],
+      [again, 1000],
+      [again, 1000],
+    ]);
+    // A quiet second, and it begins anew.
+    await advance(1000);
+    await advance(1000);
+    await bulkheads.get("a").tryAcquire();
+    await bulkheads.get("a").tryAcquire();
+    await advance(1000);
+    expect(logged.slice(5).map(({ message }) => message)).toEqual([
+      "Refused at bulkhead a: full",
+      "Refused at bulkhead a: full, once more",
+    ]);
+  });
+
+  test("has no line for who left, adds up keys and made-up names, and loses nothing at the end", async () => {
+    const { bulkheads, logged, advance, hooks } = await start({ limits: { a: { max_concurrent: 1, max_wait: "1m" } } });
+    const held = await bulkheads.get("a").acquire();
+    const aborter = new AbortController();
+    const left = bulkheads.get("a").acquire({ signal: aborter.signal }).catch(({ reason }) => reason);
+    await advance(10);
+    aborter.abort();
+    expect([await left, logged]).toEqual(["cancelled", []]);
+    const keyed = bulkheads.keyed("tenants", { maxConcurrent: 1 });
+    for (const key of ["x", "y"]) {
+      await keyed.for(key).acquire();
+      await keyed.for(key).tryAcquire();
+    }
+    for (let i = 0; i < 600; i++) {
+      const one = bulkheads.get(`n${i}`, { maxConcurrent: 1 });
+      await one.acquire();
+      await one.tryAcquire();
+    }
+    // The tenants, 499 names, and the first of the rest.
+    expect(logged.length).toBe(501);
+    await held.release();
+    await hooks.onClose.handler();
+    expect(logged.slice(501).map(({ fields }) => [fields["bulkhead"], fields["left_out"]])).toEqual([
+      ["tenants", 1],
+      ["_other", 100],
+    ]);
+  });
 });

@@ -4,22 +4,13 @@
  * @module
  */
 import { describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { freePorts } from "../support/ports.ts";
+import { openFiles } from "../support/php_apps/open_files.ts";
 import { alive, fpmChildren, residentBytes } from "../support/proc.ts";
 import { ask, RawClient, type RawResponse } from "../support/raw_http.ts";
 import {
@@ -115,17 +106,6 @@ async function queued(server: TestServer, count: number): Promise<void> {
   await waitFor(async () => total(await server.metrics(), "fairlead_admission_queued") === count, {
     what: `${count} requests in line`,
     timeout: 5000,
-  });
-}
-
-/** What a process holds open. */
-function openFiles(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/fd`).map((fd) => {
-    try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`);
-    } catch {
-      return "";
-    }
   });
 }
 

@@ -36,7 +36,7 @@ export interface SuiteResult {
 }
 
 /** The names of all tests. */
-export function suiteTests(source: PhpSource): string[] {
+function suiteTests(source: PhpSource): string[] {
   return readdirSync(join(source.dir, "ext/mysqli/tests")).filter((name) => name.endsWith(".phpt")).sort();
 }
 

@@ -15,7 +15,7 @@ export interface Process {
 }
 
 /** What the system knows about a process, or undefined when there is none. */
-export function processOf(pid: number): Process | undefined {
+function processOf(pid: number): Process | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -47,7 +47,7 @@ export const FLAGS = {
 } as const;
 
 /** What mysqlnd asks for. */
-export const PHP_FLAGS: number = 0x1ba28d & ~FLAGS.WITH_DB & ~FLAGS.LOCAL_FILES;
+const PHP_FLAGS: number = 0x1ba28d & ~FLAGS.WITH_DB & ~FLAGS.LOCAL_FILES;
 
 export interface RawOptions {
   /** Over the unix socket instead of TCP. */

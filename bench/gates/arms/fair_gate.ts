@@ -1,16 +1,18 @@
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { FairGate } from "../../../plugins/admission/fair_gate.ts";
+import { WaiterBase } from "../../../plugins/admission/queue_node.ts";
 import type { Arm } from "./arm.ts";
 
 /** As the server has it: a bounded line, and a grace window that a timer ends. */
 const gateOf = (limit: number, clock: Clock = systemClock) =>
   new FairGate({ limit, maxQueue: 1e6, grace: 60_000, clock });
 
-class Passer {
+class Passer extends WaiterBase {
   readonly #gate: FairGate;
   readonly #task: () => void;
 
   constructor(gate: FairGate, task: () => void) {
+    super();
     this.#gate = gate;
     this.#task = task;
   }

@@ -60,12 +60,9 @@ class Bulkhead
         ?string $socket = null,
     ) {
         unset($pollInterval, $pollJitter, $sleeper);
-        if ($store !== null) {
-            throw new InvalidArgumentException('Expected no store: the server keeps the permits');
-        }
+        $this->terms = new Terms($store, $lease, $maxWait, $onAccepted, $onRejected, $onUnavailable, $maxQueue, $socket);
         Terms::checkName($name);
         Terms::checkLimit($maxConcurrent);
-        $this->terms = new Terms($lease, $maxWait, $onAccepted, $onRejected, $onUnavailable, $maxQueue, $socket);
     }
 
     /**
@@ -110,7 +107,7 @@ class Bulkhead
      */
     public function availableSlots(): int
     {
-        return max(0, $this->maxConcurrent - $this->activeCount());
+        return $this->terms->availableSlots($this->name, $this->maxConcurrent);
     }
 
     /**

@@ -45,10 +45,7 @@ final class KeyedBulkhead
         ?string $socket = null,
     ) {
         unset($pollInterval, $pollJitter, $sleeper);
-        if ($store !== null) {
-            throw new InvalidArgumentException('Expected no store: the server keeps the permits');
-        }
-        $this->terms = new Terms($lease, $maxWait, $onAccepted, $onRejected, $onUnavailable, $maxQueue, $socket);
+        $this->terms = new Terms($store, $lease, $maxWait, $onAccepted, $onRejected, $onUnavailable, $maxQueue, $socket);
     }
 
     /**
@@ -102,7 +99,7 @@ final class KeyedBulkhead
     /** @throws BulkheadUnavailableException */
     public function availableSlots(string $name, int $maxConcurrent): int
     {
-        return max(0, Terms::checkLimit($maxConcurrent) - $this->activeCount($name));
+        return $this->terms->availableSlots($name, $maxConcurrent);
     }
 
     /** @throws BulkheadUnavailableException */

@@ -33,7 +33,7 @@ final class HeadReader
     private static function value(string $bytes, int &$at): mixed
     {
         $kind = substr($bytes, $at, 2);
-        $end = strpos($bytes, $kind === 's:' || $kind === 'a:' ? ':' : ';', $at + 2);
+        $end = strlen($kind) < 2 ? false : strpos($bytes, $kind === 's:' || $kind === 'a:' ? ':' : ';', $at + 2);
         if ($end === false) {
             throw new RuntimeException("Expected a serialized value from Fairlead at byte $at");
         }

@@ -32,6 +32,8 @@ export class RedisGrant implements BulkheadGrant, Holding {
   readonly waitedMs: number;
   readonly position: number;
   readonly fence: number;
+  /** When it was heard of, in ms on the host's clock. */
+  readonly since: number;
   /** When it counts as lost, in ms on the host's clock; Infinity for permits that this host gave out by itself. */
   guard: number;
   /** What Redis knew when it was granted; empty for permits that this host gave out by itself. */
@@ -63,6 +65,7 @@ export class RedisGrant implements BulkheadGrant, Holding {
     this.waitedMs = facts.waitedMs;
     this.position = facts.position;
     this.fence = facts.fence;
+    this.since = keeper.now();
     this.guard = facts.guard;
     this.epoch = facts.epoch;
   }

@@ -40,6 +40,7 @@ export class Reach {
   refused(cause: unknown): void {
     const { log, lanes } = this.#options;
     for (const lane of lanes.values()) lane.refused();
+    this.#away();
     const reason = reasonOf(cause);
     if (reason === this.#told) return;
     this.#told = reason;
@@ -51,11 +52,11 @@ export class Reach {
     if (!this.#closed) {
       log?.("warn", "Lost the connection to Redis for bulkheads", { cause: reasonOf(cause), policy });
     }
-    this.away();
+    this.#away();
   }
 
-  /** There is no connection, not yet or not any more. */
-  away(): void {
+  /** There is no connection. The grace begins when the first attempt has failed: until then it is not known that there is none. */
+  #away(): void {
     const { clock, grace, lanes } = this.#options;
     for (const lane of lanes.values()) lane.down();
     if (this.#closed) return;

@@ -1,17 +1,22 @@
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
+import type { BulkheadView, InspectableStore } from "../inspect.ts";
 import { KnownOwners } from "../known_owners.ts";
 import { checkName } from "../name.ts";
-import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadStore } from "../store.ts";
+import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts } from "../store.ts";
 import { throwLater } from "../throw_later.ts";
 import type { Host } from "./host.ts";
 import { channelOf, checkPrefix, defaultPrefix, keysOf } from "./keys.ts";
 import { Lane } from "./lane.ts";
+import { laneView } from "./lane_view.ts";
 import { LinkDown, RedisLink } from "./link.ts";
 import { doorbell } from "./operations.ts";
 import { Reach, reasonOf } from "./reach.ts";
 import type { RedisStoreOptions } from "./redis_options.ts";
 import { countsScript, mainScript } from "./script.ts";
+
+/** Bulkheads that one look shows: each is a command. */
+const mostViews = 1000;
 
 /**
  * Permits in Redis 7 or Valkey, for all hosts that share it: first come first served, pushed to who waits, with leases that this
@@ -28,7 +33,7 @@ import { countsScript, mainScript } from "./script.ts";
  * const answer = await store.acquire({ name: "reports", limit: 5, weight: 1, leaseMs: 5000, maxWaitMs: 200 });
  * ```
  */
-export class RedisStore implements BulkheadStore {
+export class RedisStore implements InspectableStore {
   readonly kind = "redis";
   readonly #options: RedisStoreOptions;
   readonly #prefix: string;
@@ -100,7 +105,6 @@ export class RedisStore implements BulkheadStore {
   /** Connects. Resolves when the first attempt has ended, well or not: it goes on trying. The first `acquire` does it too. */
   start(): Promise<void> {
     this.#starting ??= (async () => {
-      this.#reach.away();
       await this.#link.start();
       this.#started = true;
     })();
@@ -138,6 +142,16 @@ export class RedisStore implements BulkheadStore {
       const { size: holders } = lane.held;
       return { limit: cap ?? lane.limit, active: lane.heldWeight, holders, queued: lane.waiters.size, oldestWaitMs };
     }
+  }
+
+  async look(): Promise<Iterable<BulkheadView>> {
+    const lanes = [...this.#lanes.values()].slice(0, mostViews);
+    // A reply may come when the lane has been forgotten: its people are nobody then.
+    const views = lanes.map(async (lane) => {
+      const counts = await this.counts(lane.name);
+      return counts === undefined ? [] : [laneView(lane, counts)];
+    });
+    return (await Promise.all(views)).flat();
   }
 
   async resize(name: string, limit: number): Promise<void> {

@@ -3,8 +3,8 @@ import type { Place, Standing } from "../deadlock.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
 import type { RedisOwner } from "./host.ts";
 
-/** A timer that is later than this (ms) tells of a process that was stopped or busy: what came meanwhile is heard first. */
-const lateMs = 10;
+/** What {@linkcode Waiting.arm} counts in, in ms. */
+const sliceMs = 25;
 
 /** One ask on its way: the node of the host's own line. */
 export class Waiting implements Standing {
@@ -69,13 +69,16 @@ export class Waiting implements Standing {
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }
 
-  /** Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. */
+  /**
+   * Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. Of a time in which the process was stopped
+   * or busy only a slice counts: what came meanwhile is heard first.
+   */
   arm(clock: Clock, ms: number, then: () => void): void {
     this.#timer?.();
-    const due = clock.now() + ms;
-    this.#timer = clock.setTimer(ms, () => {
-      if (clock.now() - due < lateMs) then();
-      else this.#timer = clock.setTimer(lateMs, then);
+    const slice = Math.min(ms, sliceMs);
+    this.#timer = clock.setTimer(slice, () => {
+      if (ms > slice) this.arm(clock, ms - slice, then);
+      else then();
     });
   }
 

@@ -5,7 +5,8 @@ import { type Dial, type DialOwner, Dials } from "./dials.ts";
 import { poolTimeout } from "./errors.ts";
 import type { Clock, DialFailure, Pooled, PoolEvents, PoolOptions } from "./options.ts";
 import { Pacer } from "./pacer.ts";
-import { Openings, take } from "./openings.ts";
+import { Matching } from "./matching.ts";
+import { Openings } from "./openings.ts";
 import type { Request } from "./request.ts";
 import type { PoolSettings } from "./settings.ts";
 import { type Slot, Slots } from "./slots.ts";
@@ -52,6 +53,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
   readonly #care: Care<B, W>;
   readonly #warmth: Warmth<W>;
   readonly #openings: Openings<B, W>;
+  readonly #matching: Matching<B, W>;
   #stopping = false;
   #tending = false;
   #again = false;
@@ -69,24 +71,25 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.pacer = new Pacer({ rate, burst, failures, ms });
     this.dials = new Dials(options, settings, this.#steps, this.pacer, this);
     this.#care = new Care(options, settings, this.slots, this.#steps, this);
+    const { slots, seeking, pacer, dials } = this;
+    const shared = { options, settings, slots, seeking, pacer, dials, care: this.#care };
     this.#openings = new Openings({
-      options,
-      settings,
-      slots: this.slots,
-      seeking: this.seeking,
-      pacer: this.pacer,
-      dials: this.dials,
-      care: this.#care,
+      ...shared,
       warmth: this.#warmth,
       alarm: this.#alarm,
       remove: (slot, reason) => this.remove(slot, reason),
       refuse: (request, error) => this.refuse(request, error),
     });
+    this.#matching = new Matching({
+      ...shared,
+      openings: this.#openings,
+      lend: (slot, request, now) => this.#lend(slot, request, now),
+    });
   }
 
   /** The idle backend that suits best, of those that were used so lately that they need no check. */
   fresh(kind: string, want: W, now: number): Slot<B> | undefined {
-    return this.#suiting(kind, want, now, now - this.#settings.checkAfterMs);
+    return this.#matching.fresh(kind, want, now);
   }
 
   seek(request: Request<B, W>): void {
@@ -138,7 +141,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     try {
       while (this.#again) {
         this.#again = false;
-        this.#serve();
+        this.#matching.serve();
         if (this.#openings.giveUpSurplus(this.#stopping)) this.#again = true;
         if (!this.#stopping) {
           this.#openings.keepMinimum();
@@ -207,47 +210,6 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.#alarm.by(at);
   }
 
-  // Bringing together.
-
-  /** Gives every request that seeks an idle backend, or makes sure that one is on its way. */
-  #serve(): void {
-    if (this.seeking.size === 0) return;
-    const near = new Map<string, number>();
-    this.#care.count(near);
-    const dialing = new Map<string, number>();
-    // With the breaker open, dials that still go on promise nothing.
-    if (!this.pacer.open) this.dials.count(dialing);
-    for (const request of this.seeking) {
-      if (this.#takeFresh(request) || take(near, request.kind)) continue;
-      if (this.#checkIdle(request) || take(dialing, request.kind)) continue;
-      this.#openings.open(request);
-    }
-  }
-
-  #takeFresh(request: Request<B, W>): boolean {
-    const now = this.#clock.now();
-    const slot = this.fresh(request.kind, request.want, now);
-    if (slot !== undefined) this.#lend(slot, request, now);
-    return slot !== undefined;
-  }
-
-  /** The idle backend that suits best, of those used later than `after`: what was promised, found without a search, or the best. */
-  #suiting(kind: string, want: W, now: number, after: number): Slot<B> | undefined {
-    const { score, promised } = this.#options;
-    const backend = promised?.(want);
-    const slot = backend === undefined ? undefined : this.slots.get(backend);
-    const usable = slot?.state === "idle" && slot.idleSince > after && slot.expiresAt > now;
-    if (usable && slot.backend.kind === kind && score(slot.backend, want) < Infinity) return slot;
-    return this.slots.best(kind, want, now, after, score);
-  }
-
-  /** Begins to check an idle backend that would suit. */
-  #checkIdle(request: Request<B, W>): boolean {
-    const slot = this.#suiting(request.kind, request.want, this.#clock.now(), -Infinity);
-    if (slot !== undefined) this.#care.check(slot);
-    return slot !== undefined;
-  }
-
   /** Closes what is idle when this stops and nobody is left who could want it. */
   #closeIdle(): void {
     if (!this.#stopping || this.seeking.size > 0 || this.#options.gate.queued > 0) return;
@@ -270,10 +232,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     const now = this.#clock.now();
     if (slot.expiresAt <= now) return this.remove(slot, "lifetime");
     slot.idleSince = now;
-    for (const request of this.seeking) {
-      if (request.kind !== slot.backend.kind) continue;
-      if (this.#options.score(slot.backend, request.want) < Infinity) return this.#lend(slot, request, now);
-    }
+    if (this.#matching.offer(slot, now)) return;
     this.slots.become(slot, "idle");
     this.#alarm.by(this.#reapAt(slot));
   }

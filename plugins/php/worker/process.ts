@@ -4,7 +4,8 @@
  * @module
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import { existsSync } from "node:fs";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { lineSplitter } from "../fpm_log.ts";
 import { signal, tiedToUs } from "../processes.ts";
 import type { WorkerExit } from "./handle.ts";
@@ -37,18 +38,33 @@ const kept = 20;
 /** How long (ms) an ended process' last words are waited for, when something it started keeps its stderr open. */
 const lastWordsMs = 500;
 
+const shell = "/bin/sh";
+
+/** Whether stdin and stdout are one socket: as two, Bun puts streams of its own upon them, with twice the system calls. */
+function joins(): boolean {
+  return "Bun" in globalThis && existsSync(shell);
+}
+
+/** Becomes the program behind it, with the socket that Bun gives a child as descriptor 3 for stdin and stdout. */
+function joinedBy(env: Readonly<Record<string, string>>): readonly string[] {
+  const own = ["PWD", "OLDPWD", "SHLVL"].filter((name) => env[name] === undefined);
+  return [shell, "-c", `unset -v ${own.join(" ")}; exec "$@" <&3 >&3 3>&-`, "sh"];
+}
+
 /** Starts a process; a program that cannot be run is told by `onExit`. */
 export async function startProcess(options: ProcessOptions): Promise<StartedProcess> {
   const { user, pipes = false } = options;
   const tied = await tiedToUs();
   const as = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups"];
+  const joined = pipes && joins();
+  const argv = joined ? [...joinedBy(options.env), ...options.argv] : options.argv;
   // One tool ties it to us and changes the user; without the tool, the runtime changes the user.
-  const [program = "", ...args] = tied.length > 0 ? [...tied, ...as, ...options.argv] : options.argv;
+  const [program = "", ...args] = tied.length > 0 ? [...tied, ...as, ...argv] : argv;
   const child: ChildProcess = spawn(program, args, {
     env: options.env,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(user !== undefined && tied.length === 0 ? user : {}),
-    stdio: [pipes ? "pipe" : "ignore", "pipe", "pipe"],
+    stdio: joined ? ["ignore", "ignore", "pipe", "pipe"] : [pipes ? "pipe" : "ignore", "pipe", "pipe"],
     detached: true,
   });
   const words: string[] = [];
@@ -58,7 +74,8 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
   };
   child.stderr?.on("data", lineSplitter(hear));
   if (!pipes) child.stdout?.on("data", lineSplitter(hear));
-  child.stdin?.on("error", () => {});
+  const both = joined ? child.stdio[3] as unknown as Duplex | undefined : undefined;
+  (both ?? child.stdin)?.on("error", () => {});
   let over = false;
   const end = (code: number | null, name: string | null) => {
     if (over) return;
@@ -80,8 +97,8 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
   });
   return {
     pid: child.pid ?? 0,
-    stdin: child.stdin ?? undefined,
-    stdout: pipes ? child.stdout ?? undefined : undefined,
+    stdin: both ?? child.stdin ?? undefined,
+    stdout: pipes ? both ?? child.stdout ?? undefined : undefined,
     signal(name) {
       if (!over && child.pid !== undefined) signal(child.pid, name);
     },

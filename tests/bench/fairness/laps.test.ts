@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { draws } from "../../../bench/support/arrivals.ts";
+import { seeded } from "../../support/seeded.ts";
 import { bargedLaps, diagnose, passedOver } from "../../../bench/fairness/laps.ts";
 import { jain, quantiles, rank, sorted } from "../../../bench/support/statistics.ts";
 
@@ -12,7 +12,7 @@ describe("laps", () => {
 
   test("a simulated race is known by its histogram", () => {
     // 100 clients, 2 slots, service 1: a newcomer takes a freed slot with chance p, the head that lost goes to the back.
-    const draw = draws(7), p = 0.427;
+    const draw = seeded(7), p = 0.427;
     const line: { since: number }[] = Array.from({ length: 98 }, () => ({ since: 0 }));
     const waits: number[] = [];
     for (let now = 0; waits.length < 40_000; now += 0.5) {

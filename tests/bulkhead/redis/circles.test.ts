@@ -42,7 +42,7 @@ if (serverAbsent("redis") === undefined) {
         const x = granted(await store.acquire(one("x", a)));
         const y = granted(await store.acquire(one("y", b)));
         const [forY, forX] = [store.acquire(one("y", a)), store.acquire(one("x", b))];
-        const first = await within(2000, "the circle", Promise.race([forY, forX]));
+        const first = await within(20_000, "the circle", Promise.race([forY, forX]));
         expect(first).toMatchObject({ granted: false, reason: "deadlock" });
         // Whoever was told gives up what it holds.
         const [loser, winner] = first === await Promise.race([forY, Promise.resolve(undefined)])
@@ -106,7 +106,7 @@ if (serverAbsent("redis") === undefined) {
       const settle = async () => {
         await ticks();
         for (const owner of letIn) {
-          const [expected, real] = await within(2000, "the same grant", waiting.get(owner)!);
+          const [expected, real] = await within(20_000, "the same grant", waiting.get(owner)!);
           waiting.delete(owner);
           held.push({ owner, model: granted(expected), real: granted(real) });
         }
@@ -136,7 +136,7 @@ if (serverAbsent("redis") === undefined) {
           void expected.then(() => letIn.add(owner));
           waiting.set(owner, Promise.all([expected, real]));
         } else {
-          const answer = await within(2000, "an answer", real);
+          const answer = await within(20_000, "an answer", real);
           const told = (one: BulkheadAnswer) => one.granted ? "granted" : one.reason;
           expect([step, told(answer)]).toEqual([step, told(expected as BulkheadAnswer)]);
           outcomes[told(answer) as "granted"]++;

@@ -56,6 +56,50 @@ const kinds: Readonly<Record<string, () => Promise<Both>>> = {
   memory,
 };
 
+test("what is written now is sent before the write returns, behind what waited", async () => {
+  const sent: string[] = [];
+  const [client, server] = pair({
+    chunking: (bytes) => {
+      sent.push(new TextDecoder().decode(bytes));
+      return [bytes.slice()];
+    },
+  });
+  const inbox = new Inbox(server);
+  client.write(utf8("one "));
+  expect(sent).toEqual([]);
+  client.write(utf8("two "), true);
+  expect(sent).toEqual(["one two "]);
+  client.write(utf8("three "), true);
+  client.write(utf8("four"));
+  expect(sent).toEqual(["one two ", "three "]);
+  await inbox.read(18);
+  expect([inbox.text, sent.length]).toEqual(["one two three four", 3]);
+  client.destroy();
+});
+
+test("what is written now and not taken holds the writer up until it is", async () => {
+  const { client, server, listening } = await both(loopback);
+  server.pause();
+  let drains = 0;
+  const inbox = new Inbox(server);
+  client.handler = { onData() {}, onDrain: () => drains++, onClose() {} };
+  const chunk = new Uint8Array(65_536);
+  let written = 0;
+  do written += chunk.length; while (client.write(chunk, true) && written < 64 * 1_048_576);
+  expect([written < 64 * 1_048_576, drains]).toEqual([true, 0]);
+  server.resume();
+  await inbox.read(written);
+  await within(
+    timeoutMs,
+    "the drain",
+    (async () => {
+      while (drains === 0) await turns();
+    })(),
+  );
+  client.destroy();
+  await listening.close();
+});
+
 for (const [kind, open] of Object.entries(kinds)) {
   describe(`a ${kind} connection`, () => {
     test("carries bytes both ways, in order, and closes once on both sides", async () => {

@@ -53,6 +53,17 @@ forEachServer(
       expect(await look(way.place, "SELECT 1")).toBe("1");
     });
 
+    test("T60 what was asked before QUIT, in one write with it, is answered whole", async () => {
+      for (const bytes of [1, 3_000_000]) {
+        const client = await session(way.place);
+        client.command(3, `SELECT REPEAT('x',${bytes})`);
+        client.command(1);
+        const [result] = await client.results();
+        expect(result?.kind === "rows" && result.rows[0]?.[0]?.length).toBe(bytes);
+        await within(15_000, "The end", client.stream.closed);
+      }
+    });
+
     test("T57 connections that the server has timed out are not lent", async () => {
       for (const id of await connected()) await way.database.admin(`KILL ${id}`).catch(() => {});
       await way.database.admin("SET GLOBAL wait_timeout=1");

@@ -18,7 +18,8 @@ import {
   withServer,
   zombies,
 } from "./site.ts";
-import { seeded, settled, type Toll, type Torment, torment } from "./torment.ts";
+import { seeded } from "../seeded.ts";
+import { settled, type Toll, type Torment, torment } from "./torment.ts";
 
 export interface Ordeal {
   readonly host: HostName;

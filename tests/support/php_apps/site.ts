@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { childrenOf, commandOf, descendantsOf } from "../proc.ts";
+import { commandOf, descendantsOf } from "../proc.ts";
 import { type Config, type HostName, startServer, type TestServer, total } from "../server.ts";
 import { ask, type ReadOptions } from "../raw_http.ts";
 import { waitFor } from "../wait.ts";
@@ -146,9 +146,6 @@ export function phpProcesses(server: TestServer): number[] {
   return descendantsOf(server.pid).filter(({ pid, state }) => state !== "Z" && /\bphp/.test(commandOf(pid)))
     .map(({ pid }) => pid);
 }
-
-/** Pids of the children a server has started itself. */
-export const ownChildren = (server: TestServer): number[] => childrenOf(server.pid);
 
 /** Processes below a server that have ended and that nobody has collected. */
 export function zombies(server: TestServer): number[] {

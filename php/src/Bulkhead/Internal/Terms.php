@@ -25,10 +25,13 @@ final class Terms
     private readonly string $path;
 
     /**
+     * @param mixed $store none, so null: users of other libraries may have one
      * @param int|float|object $lease seconds, a DateInterval, or an object with toMicros()
      * @param int|float|object $maxWait as the lease
+     * @throws InvalidArgumentException
      */
     public function __construct(
+        mixed $store,
         private readonly int|float|object $lease,
         int|float|object $maxWait,
         private readonly ?Closure $onAccepted,
@@ -37,6 +40,9 @@ final class Terms
         private readonly ?int $maxQueue,
         ?string $socket,
     ) {
+        if ($store !== null) {
+            throw new InvalidArgumentException('Expected no store: the server keeps the permits');
+        }
         $this->leaseMs = Time::millis('a lease', $lease);
         $this->waitMs = Time::millis('a maxWait', $maxWait);
         $this->path = $socket ?? (string) getenv('FAIRLEAD_BULKHEAD_SOCKET');
@@ -95,6 +101,16 @@ final class Terms
     public function activeCount(string $name): int
     {
         return $this->connection()->counts([self::checkName($name)])[0];
+    }
+
+    /**
+     * Permits that are free, of `$maxConcurrent`.
+     *
+     * @throws BulkheadUnavailableException
+     */
+    public function availableSlots(string $name, int $maxConcurrent): int
+    {
+        return max(0, self::checkLimit($maxConcurrent) - $this->activeCount($name));
     }
 
     /** @throws InvalidArgumentException */
