@@ -27,7 +27,9 @@ final class QuickEnd
 
     private const SCHEME = 'fairlead-end';
     /** How often it goes to the end of the line of shutdown functions: those may register others, and these others. */
-    private const LAST = 3;
+    private const LAST = 8;
+    /** In the text of code from which a destructor may come: its own, or one in code that no file has. */
+    private const SUSPECT = '~__destruct|\beval\s*(?:\(|/[*/]|#)~i';
 
     /** @var resource|null */
     public $context;
@@ -38,7 +40,7 @@ final class QuickEnd
     private static int $parent = 0;
     /** @var array<string, true> Classes without a destructor */
     private static array $plain = [];
-    /** Files that were loaded before the fork, when none of them has a destructor, not even in a class that is not declared yet; else -1 */
+    /** Files that were loaded before the fork, when none has a destructor, not even in a class that is not declared yet, or an eval(); else -1 */
     private static int $files = -1;
     /** Whether what is left is not asked for. */
     private static bool $always = false;
@@ -132,7 +134,7 @@ final class QuickEnd
         return false;
     }
 
-    /** How many files are loaded, or -1 when one of them speaks of destructors. */
+    /** How many files are loaded, or -1 when one of them speaks of destructors, or of eval(). */
     private static function countPlainFiles(): int
     {
         $files = get_included_files();
@@ -140,7 +142,7 @@ final class QuickEnd
             // This one speaks of them, and the runtime has one that it tells of.
             $ours = $file === __FILE__ || $file === dirname(__DIR__, 2) . '/runtime/Loop.php';
             $text = $ours ? '' : @file_get_contents($file);
-            if ($text === false || stripos($text, '__destruct') !== false) {
+            if ($text === false || preg_match(self::SUSPECT, $text) !== 0) {
                 return -1;
             }
         }
