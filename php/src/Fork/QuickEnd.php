@@ -27,7 +27,9 @@ final class QuickEnd
 
     private const SCHEME = 'fairlead-end';
     /** How often it goes to the end of the line of shutdown functions: those may register others, and these others. */
-    private const LAST = 3;
+    private const LAST = 8;
+    /** In the text of code from which a destructor may come: its own, or one in code that no file has. */
+    private const SUSPECT = '~__destruct|\beval\s*(?:\(|/[*/]|#)~i';
 
     /** @var resource|null */
     public $context;

@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { waitFor } from "../../support/wait.ts";
 import { app, type Farm, type FarmOptions, gone, openFarm, php, phpCgi, stateOf } from "./support/farm.ts";
 
+const late = fileURLToPath(new URL("support/late.php", import.meta.url));
+
 async function withFarm(options: FarmOptions, work: (farm: Farm) => Promise<void>): Promise<void> {
   const farm = await openFarm(options);
   try {
@@ -85,6 +87,35 @@ for (
       }));
   });
 }
+
+describe("code that no file has", () => {
+  async function lateCode(file: string, codeOf: (write: (text: string) => string) => string): Promise<string> {
+    const dir = mkdtempSync(join(tmpdir(), "fairlead-late-"));
+    const path = join(dir, file);
+    const code = codeOf((text) => `file_put_contents('${path}', ${text}, FILE_APPEND);`);
+    await withFarm({ script: late }, async (farm) => void await farm.get(`/?${new URLSearchParams({ code })}`));
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    rmSync(dir, { recursive: true });
+    return text;
+  }
+
+  test("has its destructors run", async () => {
+    const text = await lateCode(
+      "destructor",
+      (write) => `class Late { function __destruct() { ${write("'ran'")} } } $late = new Late;`,
+    );
+    expect(text).toBe("ran");
+  });
+
+  test("has shutdown functions that register the next one run", async () => {
+    const again = "$n < 6 && register_shutdown_function($step, $n + 1);";
+    const text = await lateCode(
+      "shutdown",
+      (write) => `$step = function ($n) use (&$step) { ${write("(string) $n")} ${again} }; $step(1);`,
+    );
+    expect(text).toBe("123456");
+  });
+});
 
 describe("spares", () => {
   test("are ready before they are wanted, and are made up for", () =>
