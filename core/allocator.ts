@@ -44,5 +44,9 @@ function startOver(env: NodeJS.ProcessEnv): void {
 function ownArguments(): readonly string[] {
   // The script of the single binary is within itself, and its options are built in.
   const single = process.argv[1]?.startsWith("/$bunfs/") === true;
-  return single ? process.argv.slice(2) : [...process.execArgv, ...process.argv.slice(1)];
+  if (single) return process.argv.slice(2);
+  // Bun would go on from where its option has led: of several it takes the last.
+  const { execArgv } = process;
+  const here = execArgv.some((option) => option.startsWith("--cwd")) ? [`--cwd=${process.cwd()}`] : [];
+  return [...execArgv, ...here, ...process.argv.slice(1)];
 }

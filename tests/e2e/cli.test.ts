@@ -215,6 +215,17 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       },
     );
 
+    test.skipIf(host !== "bun")("starts over in the folder that Bun was sent to", () => {
+      write("there/bad.toml", "[server]\nlistens = 1\n");
+      const command = commandOf(host);
+      for (const options of [["--cwd=there"], ["--smol", "--cwd", "there"], []]) {
+        const env = options.length > 0 ? clean : { ...clean, BUN_OPTIONS: "--cwd there" };
+        const args = [...options, command.at(-1)!, "serve", "-c", "bad.toml"];
+        const { status, stderr } = spawnSync(command[0]!, args, { cwd: dir, env, encoding: "utf8" });
+        expect([status, stderr]).toEqual([2, expect.stringContaining("bad.toml:2: server.listens")]);
+      }
+    });
+
     test("a php-fpm that somebody else runs is used, and is left running", async () => {
       const fpm = await startFpm(2);
       try {
