@@ -49,10 +49,13 @@ export function closedArms(runtime: string): readonly Arm[] {
   ];
 }
 
-/** Classes for the mix of fast and slow pages: the slow one may not take every slot, and is shed first. */
+/**
+ * Classes for the mix of fast and slow pages: the slow one may take half of the slots, and is shed first. At twice the capacity
+ * the fast page alone fills more than one slot of four.
+ */
 function classesToml(slots: number): { readonly settings: Admission; readonly rules: string } {
   return {
-    settings: { key_limit: slots - 1 },
+    settings: { key_limit: Math.max(1, slots >> 1) },
     rules: `
 [[admission.rules]]
 path = ["/fast.php"]

@@ -35,6 +35,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     kill: (id, query) => host.kill(id, query),
     catalogueChanges: () => host.catalogueChanges(),
     executed: (session, what) => host.executed(session, what),
+    asksWho: (ms) => host.asksWho(ms),
     answered: (kind) => host.answered(kind),
     pinned() {},
     problem: (error) => host.problem(error),

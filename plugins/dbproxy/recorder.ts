@@ -112,11 +112,15 @@ export class Recorder implements UpstreamEvents {
       bytes: what.bytes,
       error: what.error !== 0,
     };
-    if (this.#executions !== undefined && this.#slow.isSlow(what.ms)) {
-      sample = asked(sample, client, this.#now() - what.ms, this.#executions);
+    if (this.asksWho(what.ms)) {
+      sample = asked(sample, client, this.#now() - what.ms, this.#executions!);
     }
     this.digests.record(sample);
     if (this.#slow.see(sample)) counts.slow.inc();
+  }
+
+  asksWho(ms: number): boolean {
+    return this.#executions !== undefined && this.#slow.isSlow(ms);
   }
 
   answered(kind: "set" | "read" | "use" | "ping"): void {

@@ -51,6 +51,8 @@ export interface UpstreamOptions {
 export interface UpstreamEvents {
   readonly pool: PoolEvents;
   executed(client: Client, what: Executed, digest: Digest | undefined): void;
+  /** As {@linkcode SessionHost.asksWho}. */
+  asksWho(ms: number): boolean;
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;
   /** `done`: reset; `skipped`: nothing could differ; `failed`: closed. */
@@ -267,6 +269,10 @@ export class Upstream implements SessionHost, BackendOwner {
   executed(client: Client, what: Executed): void {
     const { sql, mode } = what;
     this.#options.events.executed(client, what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
+  }
+
+  asksWho(ms: number): boolean {
+    return this.#options.events.asksWho(ms);
   }
 
   answered(kind: "set" | "read" | "use" | "ping"): void {

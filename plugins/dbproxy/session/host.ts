@@ -86,6 +86,11 @@ export interface SessionHost {
   /** Databases, views, accounts or global settings may have changed. */
   catalogueChanges(): void;
   executed(session: Client, what: Executed): void;
+  /**
+   * Whether it will be looked up who had a command executed that took `ms`: of a client on TCP that can be told only while it is
+   * there, and it may leave as soon as it has its answer.
+   */
+  asksWho(ms: number): boolean;
   /** An answer given without the server. */
   answered(kind: "set" | "read" | "use" | "ping"): void;
   pinned(residue: Residue): void;

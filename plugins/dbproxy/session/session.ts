@@ -159,11 +159,12 @@ export class Session implements SocketHandler, BackendUser {
     return this.hold.promised;
   }
 
-  /** It is sent before all that is noted about it. */
+  /** It is sent before all that is noted about it, but for what is to be known of the client while it waits. */
   #toClient(bytes: Uint8Array, last: boolean): void {
     this.#running.reading?.record(bytes);
     if (this.#gone) return;
-    if (!this.#socket.write(bytes, last)) this.hold.backend?.pause();
+    const now = last && !this.#host.asksWho(this.#host.now() - this.#running.started);
+    if (!this.#socket.write(bytes, now)) this.hold.backend?.pause();
   }
 
   /** Answers without the server. */
