@@ -1,4 +1,5 @@
 import type { Holding } from "./deadlock.ts";
+import { LossListeners } from "./loss_listeners.ts";
 import type { Keeper, MemoryOwner } from "./memory_keeper.ts";
 import type { Room } from "./room.ts";
 import type { BulkheadAsk, BulkheadGrant } from "./store.ts";
@@ -18,7 +19,7 @@ export class MemoryGrant implements BulkheadGrant, Holding {
   /** What the store knows: out, given back, or lost. */
   state: "out" | "back" | "lost" = "out";
   readonly #keeper: Keeper;
-  #listeners: Set<() => void> | undefined = undefined;
+  readonly #listeners: LossListeners = new LossListeners();
 
   constructor(
     keeper: Keeper,
@@ -52,10 +53,7 @@ export class MemoryGrant implements BulkheadGrant, Holding {
   onLost(listener: () => void): () => void {
     if (this.state === "lost") listener();
     if (this.state !== "out") return () => {};
-    // Wrapped, so that one listener given twice is two.
-    const own = () => listener();
-    (this.#listeners ??= new Set()).add(own);
-    return () => void this.#listeners?.delete(own);
+    return this.#listeners.add(listener);
   }
 
   release(): boolean {
@@ -63,16 +61,8 @@ export class MemoryGrant implements BulkheadGrant, Holding {
     return this.state !== "lost";
   }
 
-  /** Tells the listeners, each whatever the others throw. */
+  /** Tells who listens that the permits are lost. */
   tellLost(onError: (error: unknown) => void): void {
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
-    for (const listener of listeners ?? []) {
-      try {
-        listener();
-      } catch (error) {
-        onError(error);
-      }
-    }
+    this.#listeners.tell(onError);
   }
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { clearTimeout, setTimeout } from "node:timers";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Histogram, Meter } from "../../core/contracts/meter.ts";
 import { doubling } from "./buckets.ts";
 
@@ -20,8 +20,7 @@ export interface LoopLagOptions {
   readonly interval?: number;
   /** The maximum covers at least one and at most two windows. */
   readonly window?: number;
-  /** The monotonic clock. */
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /**
@@ -31,19 +30,19 @@ export interface LoopLagOptions {
 export class LoopLag {
   readonly interval: number;
   readonly #window: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #seconds: Histogram;
   #armed: number;
   #windowStarted: number;
   #max = 0;
   #previousMax = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #off: (() => void) | undefined;
 
-  constructor(meter: Meter, { interval = 50, window = 30_000, now = () => performance.now() }: LoopLagOptions = {}) {
+  constructor(meter: Meter, { interval = 50, window = 30_000, clock = systemClock }: LoopLagOptions = {}) {
     this.interval = interval;
     this.#window = window;
-    this.#now = now;
-    this.#armed = now();
+    this.#clock = clock;
+    this.#armed = clock.now();
     this.#windowStarted = this.#armed;
     this.#seconds = meter.histogram(
       "fairlead_event_loop_lag_seconds",
@@ -59,26 +58,25 @@ export class LoopLag {
 
   /** Samples until {@linkcode LoopLag.stop}; does not keep the process alive. */
   start(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#off !== undefined) return;
     const arm = () => {
-      this.#armed = this.#now();
-      this.#timer = setTimeout(() => {
+      this.#armed = this.#clock.now();
+      this.#off = this.#clock.setTimer(this.interval, () => {
         this.tick();
         arm();
-      }, this.interval);
-      this.#timer.unref();
+      });
     };
     arm();
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#off?.();
+    this.#off = undefined;
   }
 
   /** The timer has run: notes how late it is. */
   tick(): void {
-    const now = this.#now();
+    const now = this.#clock.now();
     const lag = Math.max(0, now - this.#armed - this.interval);
     this.#armed = now;
     this.#turn(now);
@@ -91,7 +89,7 @@ export class LoopLag {
 
   /** The longest lag of the running window and the one before, in milliseconds. */
   max(): number {
-    this.#turn(this.#now());
+    this.#turn(this.#clock.now());
     return Math.max(this.#max, this.#previousMax);
   }
 

@@ -7,6 +7,7 @@ import { writeAcquire, writeCounts, writeRelease, writeResize } from "./asks.ts"
 import { ClientConnection } from "./connection.ts";
 import { bare, broken, expectLength, op } from "./frame.ts";
 import { RemoteGrant } from "./remote_grant.ts";
+import { throwLater } from "../throw_later.ts";
 
 export interface LocalStoreOptions {
   /** Of the server's socket. */
@@ -18,6 +19,8 @@ export interface LocalStoreOptions {
   readonly onUnavailable?: "closed" | "open";
   /** How long (ms) the server may take to greet; 2 s when absent. */
   readonly greetMs?: number;
+  /** What a listener for lost permits threw; thrown in a microtask of its own when absent. */
+  readonly onError?: (error: unknown) => void;
 }
 
 interface Asked {
@@ -154,7 +157,7 @@ export class LocalStore implements BulkheadStore {
       expectLength("LOST", payload, 0);
       const grant = this.#held.get(number);
       this.#held.delete(number);
-      grant?.lose();
+      grant?.lose(this.#options.onError ?? throwLater);
     } else {
       const asked = this.#asked.get(number);
       if (asked === undefined) throw broken(`Expected an answer to what was asked, got number ${number}`);
@@ -188,7 +191,7 @@ export class LocalStore implements BulkheadStore {
     const asked = [...this.#asked.values()], held = [...this.#held.values()];
     this.#asked.clear();
     this.#held.clear();
-    for (const grant of held) grant.lose();
+    for (const grant of held) grant.lose(this.#options.onError ?? throwLater);
     for (const one of asked) one.onGone(cause);
   }
 

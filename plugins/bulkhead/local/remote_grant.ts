@@ -1,4 +1,5 @@
 import type { Awaitable } from "../../../core/plugin.ts";
+import { LossListeners } from "../loss_listeners.ts";
 import type { BulkheadGrant } from "../store.ts";
 import type { GrantFrame } from "./answers.ts";
 
@@ -11,7 +12,7 @@ export class RemoteGrant implements BulkheadGrant {
   readonly position: number;
   readonly fence: number;
   readonly #giveBack: () => Promise<boolean>;
-  readonly #listeners: Set<() => void> = new Set();
+  readonly #listeners: LossListeners = new LossListeners();
   #released: Promise<boolean> | undefined;
   lost = false;
 
@@ -35,9 +36,7 @@ export class RemoteGrant implements BulkheadGrant {
       listener();
       return () => {};
     }
-    const own = () => listener();
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /** The permits are on their way back when it returns, and back when it resolves. */
@@ -50,12 +49,10 @@ export class RemoteGrant implements BulkheadGrant {
     return this.#released;
   }
 
-  /** The server says that they are somebody else's, or cannot be asked any more. */
-  lose(): void {
+  /** The server says that they are somebody else's, or cannot be asked any more. `onError`: for what listeners throw. */
+  lose(onError: (error: unknown) => void): void {
     if (this.#released !== undefined || this.lost) return;
     this.lost = true;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
-    for (const listener of listeners) listener();
+    this.#listeners.tell(onError);
   }
 }

@@ -1,3 +1,4 @@
+import { LossListeners } from "../loss_listeners.ts";
 import type { Holding, Place } from "../deadlock.ts";
 import type { BulkheadAsk, BulkheadGrant } from "../store.ts";
 import type { RedisOwner } from "./host.ts";
@@ -40,7 +41,7 @@ export class RedisGrant implements BulkheadGrant, Holding {
   epoch: string;
   state: "out" | "back" | "lost" = "out";
   readonly #keeper: GrantKeeper;
-  #listeners: Set<() => void> | undefined = undefined;
+  readonly #listeners: LossListeners = new LossListeners();
 
   constructor(
     keeper: GrantKeeper,
@@ -79,10 +80,7 @@ export class RedisGrant implements BulkheadGrant, Holding {
   onLost(listener: () => void): () => void {
     if (this.lost) listener();
     if (this.state !== "out") return () => {};
-    // Wrapped, so that one listener given twice is two.
-    const own = () => listener();
-    (this.#listeners ??= new Set()).add(own);
-    return () => void this.#listeners?.delete(own);
+    return this.#listeners.add(listener);
   }
 
   async release(): Promise<boolean> {
@@ -90,16 +88,8 @@ export class RedisGrant implements BulkheadGrant, Holding {
     return await this.#keeper.giveBack(this);
   }
 
-  /** Tells the listeners, each whatever the others throw. */
+  /** Tells who listens that the permits are lost. */
   tellLost(onError: (error: unknown) => void): void {
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
-    for (const listener of listeners ?? []) {
-      try {
-        listener();
-      } catch (error) {
-        onError(error);
-      }
-    }
+    this.#listeners.tell(onError);
   }
 }

@@ -1,3 +1,4 @@
+import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,3 +44,36 @@ conformance(
   },
   { vanishMs: 0, deadlocks: true, slackMs: 100 },
 );
+
+test("a listener that throws keeps no loss from the others, and no answer from who waits", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-bulkhead-"));
+  const path = join(dir, "b.sock");
+  const kept = new MemoryStore({
+    gates: new NamedGates((name, limit) => new FairGate({ name, limit })),
+    limits: new Limits([["b", { maxConcurrent: 2 }]]),
+  });
+  const server = await LocalServer.listen({ path, store: kept });
+  const thrown: unknown[] = [], told: string[] = [];
+  const store = new LocalStore({ path, onError: (error) => thrown.push(error) });
+  try {
+    const ask = { name: "b", limit: 2, weight: 1, leaseMs: 30_000, maxWaitMs: 30_000 };
+    const [first, second] = [await store.acquire(ask), await store.acquire(ask)];
+    if (!first.granted || !second.granted) throw new Error("Expected two permits");
+    first.onLost(() => {
+      throw new Error("mine");
+    });
+    first.onLost(() => told.push("first"));
+    second.onLost(() => told.push("second"));
+    const third = store.acquire(ask);
+    await store.counts("b");
+    server.close();
+    expect(await third).toMatchObject({ granted: false, reason: "unavailable" });
+    expect(told).toEqual(["first", "second"]);
+    expect(thrown).toEqual([new Error("mine")]);
+  } finally {
+    store.close();
+    server.close();
+    kept.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
