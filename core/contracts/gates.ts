@@ -2,7 +2,7 @@ import { type Token, token } from "../plugin.ts";
 
 /**
  * Why a gate did not let someone in: the line is full, the wait was too long, its deadline passed, the gate drains, it left by
- * itself; it would not have been let in by its deadline (`predicted`), its class is turned away before it queues (`class`) or
+ * itself; it would have waited in vain (`predicted`), its class is turned away before it queues (`class`) or
  * gave its place in a full line to a higher one (`evicted`), its key has its share (`key`), or the line stands too long
  * (`codel`).
  */

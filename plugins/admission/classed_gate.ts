@@ -150,7 +150,7 @@ export class ClassedGate extends FairGate {
     if (threshold !== undefined) {
       threshold.observe(now - node[ENTERED]!, now, threshold.closes(now) ? this.perMs(now) : 0);
     }
-    this.line.charge(node, now);
+    this.line.charge(node);
   }
 
   protected override get unbound(): number {

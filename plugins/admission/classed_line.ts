@@ -78,16 +78,13 @@ export class ClassedLine extends Turns implements WaitingLine {
   }
 
   /** Charges the class and the key of `node`, which has permits from now on and leaves the line next. */
-  charge(node: Node, now: number): void {
+  charge(node: Node): void {
     const line = node[LINE]!, weight = node[WEIGHT]!;
     const queue = this.classes[line.place]!;
     const cost = this.timed ? queue.guess(line, weight) : weight;
     this.round.charge(queue, cost);
     if (this.keyed) queue.ring.charge(line, cost);
-    if (this.timed) {
-      node[COST] = cost;
-      node[SINCE] = now;
-    }
+    if (this.timed) node[COST] = cost;
     this.#count(line.account, weight);
   }
 

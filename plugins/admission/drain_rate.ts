@@ -25,6 +25,11 @@ export class DrainRate {
     return this.#elapsed >= enough && this.#returned >= few;
   }
 
+  /** Whether what was measured is long enough to foretell the next `ms` from: half as long, or all that is remembered. */
+  covers(ms: number): boolean {
+    return this.#elapsed >= Math.min(ms, memory) / 2;
+  }
+
   /** The permits have become `factor` times as many. */
   scale(factor: number): void {
     this.#returned *= factor;

@@ -5,12 +5,13 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import { type Tally, tally } from "./counts.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DrainRate } from "./drain_rate.ts";
+import { HoldTimes, reach } from "./forecast.ts";
 import type { LineOptions } from "./gate_options.ts";
 import type { WaitingLine } from "./line.ts";
 import { Outbox } from "./outbox.ts";
-import { ENTERED, EXPIRES, type Node, OWNER, SEQ, STATE, WEIGHT } from "./queue_node.ts";
+import { ENTERED, EXPIRES, type Node, OWNER, SEQ, SINCE, STATE, WEIGHT } from "./queue_node.ts";
 
-/** Of the time a waiter has left, how much a foretold wait must exceed for it to be refused: its place in line costs little. */
+/** How much a foretold wait must exceed the time until a waiter's own deadline for it to be refused: its place in line costs little. */
 const doubt = 1.25;
 
 /**
@@ -33,6 +34,8 @@ export abstract class GateCore {
   protected inUse = 0;
   protected shut = false;
   readonly #predict: boolean;
+  /** What tells whether somebody would be let in within the grace window; undefined where that is not foretold. */
+  readonly #holds: HoldTimes | undefined;
   readonly #onOvertake: (() => void) | undefined;
   readonly #onRefused: ((reason: Refusal) => void) | undefined;
   readonly #drained: (() => void)[] = [];
@@ -46,7 +49,9 @@ export abstract class GateCore {
     this.grace = options.grace ?? Infinity;
     this.clock = options.clock ?? systemClock;
     this.line = line;
-    this.#predict = options.predict ?? false;
+    const { predict = false } = options;
+    this.#predict = predict !== false;
+    if (predict === true && this.grace < Infinity) this.#holds = new HoldTimes();
     this.#onOvertake = options.onOvertake;
     this.#onRefused = options.onRefused;
     this.outbox = new Outbox(this.tally, options.onError ?? throwLater, options.onRefused);
@@ -71,6 +76,7 @@ export abstract class GateCore {
       return true;
     }
     this.charge(node, now);
+    node[SINCE] = now;
     this.decide(node, "granted", now);
     this.inUse += node[WEIGHT]!;
     const rival = this.line.rival(node);
@@ -119,10 +125,21 @@ export abstract class GateCore {
   /** Why a newcomer who has to wait would wait in vain. */
   protected hopeless(node: Node, weight: number, now: number): "grace" | "predicted" | undefined {
     if (this.grace <= 0) return "grace";
-    if (!this.#predict || node.deadline === undefined || node.deadline === Infinity) return undefined;
-    const perMs = this.perMs(now);
+    if (!this.#predict) return undefined;
+    const { deadline = Infinity } = node;
+    if (deadline === Infinity && this.#holds === undefined) return undefined;
+    const ahead = this.line.ahead(node, weight), perMs = this.perMs(now);
     if (!this.rate.measured) return undefined;
-    return this.line.ahead(node, weight) / perMs > (node.deadline - now) * doubt ? "predicted" : undefined;
+    if (ahead / perMs > (deadline - now) * doubt) return "predicted";
+    return this.#holds !== undefined && this.#tooMany(ahead, perMs, this.#holds) ? "predicted" : undefined;
+  }
+
+  /** Whether `ahead` permits are too many to come back within the grace window. */
+  #tooMany(ahead: number, perMs: number, holds: HoldTimes): boolean {
+    // With fewer ahead than there are permits, the very next ones to come back decide, which are nobody's average.
+    if (ahead <= this.max || !this.rate.covers(this.grace)) return false;
+    const expected = this.grace * perMs;
+    return ahead > expected || ahead > reach(expected, holds.dispersion);
   }
 
   /** Permits that come back per ms while somebody waits. */
@@ -180,8 +197,17 @@ export abstract class GateCore {
     this.inUse -= weight;
     if (this.line.head !== undefined) this.rate.count(weight);
     if (node !== undefined) this.settle(node, ran);
-    if (this.line.head !== undefined) this.serve();
-    else if (this.shut && this.inUse === 0) { for (const resolve of this.#drained.splice(0)) resolve(); }
+    if (this.line.head !== undefined) {
+      const now = this.clock.now();
+      if (node !== undefined && ran) this.#learn(node, now);
+      this.serve(now);
+    } else if (this.shut && this.inUse === 0) { for (const resolve of this.#drained.splice(0)) resolve(); }
+  }
+
+  /** The permits of `node`, which somebody may have waited for, were out until `now`. */
+  #learn(node: Node, now: number): void {
+    const since = node[SINCE];
+    if (since !== undefined && since > 0) this.#holds?.took(now - since, node[WEIGHT]!);
   }
 
   /** Resolves when no permit is out. */

@@ -69,6 +69,7 @@ export class GateMaker {
     };
     if (discipline === "barge") return new BargingGate(line, wakeMs);
     // Who waits for a database is part of a request that runs: it has no class and no key, and is not to be shed.
-    return createGate(terms.drains === false ? line : { ...line, ...this.#more });
+    if (terms.drains === false) return createGate({ ...line, ...(predict ? { predict: "deadline" } : {}) });
+    return createGate({ ...line, ...this.#more });
   }
 }

@@ -11,10 +11,11 @@ export interface LineOptions {
   /** Longest wait in ms; 0 refuses whoever cannot be let in at once. No bound when absent. */
   readonly grace?: number;
   /**
-   * Refuses a waiter as `predicted` when, by the measured drain rate, its own deadline will have passed before its turn.
-   * Never before there is a measurement. False when absent.
+   * Refuses a waiter as `predicted` when, by the measured drain rate, its own deadline will have passed before its turn, or
+   * (with `true`) when so many are ahead of it that it would likely wait for the whole grace window in vain. Never before there
+   * is a measurement, and by the grace window never while fewer permits are ahead than the gate has. False when absent.
    */
-  readonly predict?: boolean;
+  readonly predict?: boolean | "deadline";
   readonly clock?: Clock;
   /** In [0, 1); spreads `retryAfter`. */
   readonly random?: () => number;

@@ -49,8 +49,8 @@ export interface Lane {
 }
 
 /**
- * Exchanges on their way through one gate that are all alike. They share one permit object: a permit has no state, and who need not
- * wait allocates nothing.
+ * Exchanges on their way through one gate that are all alike. Those who need not wait share one permit object, which has no state,
+ * and allocate nothing; who waits has its permit in what it waits with.
  */
 export class PlainLane implements Lane {
   readonly parts: LaneParts;
@@ -67,12 +67,16 @@ export class PlainLane implements Lane {
   }
 
   admit(x: Exchange): Awaitable<Permit | Response> {
-    return this.#gate.tryEnter() ? this.letIn("immediate", 0) : this.#wait(x);
+    return this.#gate.tryEnter() ? this.#atOnce() : this.#wait(x);
   }
 
-  letIn(outcome: "immediate" | "queued", waitedMs: number): Permit {
+  letIn(outcome: "immediate" | "queued", waitedMs: number): void {
     this.#count.wait.observe(waitedMs / 1000);
     this.#count.total[outcome].inc();
+  }
+
+  #atOnce(): Permit {
+    this.letIn("immediate", 0);
     return this.permit;
   }
 
@@ -80,12 +84,12 @@ export class PlainLane implements Lane {
     const waiting = new Waiting(this, x);
     const verdict = this.#gate.enter(waiting);
     if (verdict === "queued") return waiting.begin();
-    return verdict === "granted" ? this.letIn("immediate", 0) : turnAway(this.parts, verdict);
+    return verdict === "granted" ? this.#atOnce() : turnAway(this.parts, verdict);
   }
 }
 
-/** One exchange in line. */
-class Waiting extends WaiterBase implements Waiter {
+/** One exchange in line, and then its permit: the gate learns from it how long permits are out. */
+class Waiting extends WaiterBase implements Waiter, Permit {
   readonly deadline: number;
   readonly #lane: PlainLane;
   readonly #x: Exchange;
@@ -115,11 +119,16 @@ class Waiting extends WaiterBase implements Waiter {
     // cost more (it makes an AbortSignal on Bun) than the request it seldom saves.
     if (waitedMs > shortMs && this.#x.gone) {
       this.#end(waitedMs, turnAway(this.#lane.parts, "cancelled"));
-      return this.#lane.permit.release();
+      return this.release();
     }
     const { meter, now } = this.#lane.parts;
     meter.fairness.granted(now(), waitedMs, this.#ahead, 1);
-    this.#end(waitedMs, this.#lane.letIn("queued", waitedMs));
+    this.#lane.letIn("queued", waitedMs);
+    this.#end(waitedMs, this);
+  }
+
+  release(): void {
+    this.#lane.parts.gate.leave(this);
   }
 
   onRefuse(reason: Refusal, waitedMs: number): void {

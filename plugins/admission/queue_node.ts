@@ -43,7 +43,7 @@ export interface Node extends Waiter {
   [ARRIVED]?: number;
   /** What its class and key were charged when it was let in; 0 when it did not wait. */
   [COST]?: number;
-  /** When it was let in. */
+  /** When it was let in; 0 or absent where nobody looked. */
   [SINCE]?: number;
 }
 
@@ -71,6 +71,7 @@ function prepare(node: Node): void {
     node[WEIGHT] =
     node[ENTERED] =
     node[EXPIRES] =
+    node[SINCE] =
       0;
   node[SLOT] = node[ARRIVED] = -1;
 }

@@ -73,7 +73,9 @@ export const admissionTable: z.ZodType<AdmissionSettings> = z.strictObject({
   threshold: z.boolean().default(false)
     .describe("Turn sheddable classes away before they queue, while the gate is overloaded (503)."),
   predict: z.boolean().default(true)
-    .describe("Turn away at once whose deadline would pass in line, by the measured drain rate (503)."),
+    .describe(
+      "Turn away at once who would wait in vain by the measured drain rate: until its deadline, or for all of grace (503).",
+    ),
   deadlines: z.enum(["trusted", "all", "off"]).default("trusted").describe(
     "Whose X-Request-Deadline, grpc-timeout and x-envoy-expected-rq-timeout-ms also end running work: trusted proxies', " +
       "everybody's. Those of others end their wait only.",

@@ -46,9 +46,9 @@ class KeyCountedLate extends ClassedGate {
   constructor(options: GateOptions) {
     super(options);
     const charge = this.line.charge.bind(this.line);
-    this.line.charge = (node, now) => {
+    this.line.charge = (node) => {
       const { account } = node[LINE]!;
-      charge(node, now);
+      charge(node);
       account.used -= node[WEIGHT]!;
     };
   }
