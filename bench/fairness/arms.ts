@@ -50,12 +50,12 @@ export function closedArms(runtime: string): readonly Arm[] {
 }
 
 /**
- * Classes for the mix of fast and slow pages: the slow one may take half of the slots, and is shed first. At twice the capacity
- * the fast page alone fills more than one slot of four.
+ * Classes for the mix of fast and slow pages: the slow one may take a quarter of the slots, and is shed first. At twice the capacity
+ * the fast page alone fills more than one slot of four, and needs three for its own queue to stay short (Erlang C).
  */
 function classesToml(slots: number): { readonly settings: Admission; readonly rules: string } {
   return {
-    settings: { key_limit: Math.max(1, slots >> 1) },
+    settings: { key_limit: Math.max(1, slots >> 2) },
     rules: `
 [[admission.rules]]
 path = ["/fast.php"]
