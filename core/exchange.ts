@@ -98,6 +98,17 @@ export interface Exchange {
     headers: readonly (readonly [name: string, value: string])[],
   ): Response;
   /**
+   * Makes a response anew with another body and other headers, for who changes what somebody else answered: the server's own
+   * headers stay in it once. What else is said of the body (its length, encoding, digests, `ETag`) is for the caller to keep true.
+   */
+  remake(
+    response: Response,
+    body: readonly Uint8Array<ArrayBuffer>[] | ReadableStream<Uint8Array> | null,
+    headers: Headers,
+  ): Response;
+  /** The body of a response made by {@linkcode Exchange.respond} in pieces; undefined for others, whose stream is to be read. */
+  pieces(response: Response): readonly Uint8Array<ArrayBuffer>[] | undefined;
+  /**
    * Sends an informational response of status 103 (RFC 8297) ahead of the response; false where the listener cannot (Bun's), where
    * the client speaks HTTP/1.0 or the response has begun, and when there is no usable `Link` among the headers.
    */

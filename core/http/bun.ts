@@ -120,9 +120,9 @@ class BunExchange extends BaseExchange {
     return this.#raw.signal.aborted;
   }
 
-  override respond(...[body, status, headers]: Parameters<BaseExchange["respond"]>): Response {
+  protected override build(...[body, init]: Parameters<BaseExchange["build"]>): Response {
     const large = Array.isArray(body) && totalBytes(body) > corkedBytes && this.protocol === "HTTP/1.1";
-    return super.respond(large ? direct(body) : body, status, headers);
+    return super.build(large ? direct(body) : body, init);
   }
 
   override seal(response: Response): Response {

@@ -61,6 +61,7 @@ export abstract class BaseExchange implements Exchange, Due {
   place = -1;
   #permits: Permit[] | undefined;
   #stamped: Response | undefined;
+  #pieces: readonly Uint8Array<ArrayBuffer>[] | undefined;
   protected readonly intake: Intake;
   readonly #forwarded: Forwarded | undefined;
   #body: ReadableStream<Uint8Array> | null | undefined;
@@ -151,10 +152,27 @@ export abstract class BaseExchange implements Exchange, Due {
     headers: readonly (readonly [name: string, value: string])[],
   ): Response {
     const all = [...headers, ["x-request-id", this.id], ...(this.#extra ?? [])] as [string, string][];
-    const init = { status, headers: all };
-    return this.#stamped = Array.isArray(body)
-      ? bytesResponse(joinBytes(body), init)
-      : new Response(body as never, init);
+    return this.#made(body, { status, headers: all });
+  }
+
+  remake(response: Response, body: Parameters<Exchange["remake"]>[1], headers: Headers): Response {
+    const { status, statusText } = response;
+    const init = { status, statusText, headers };
+    return response === this.#stamped ? this.#made(body, init) : this.build(body, init);
+  }
+
+  pieces(response: Response): readonly Uint8Array<ArrayBuffer>[] | undefined {
+    return response === this.#stamped ? this.#pieces : undefined;
+  }
+
+  #made(body: Parameters<Exchange["respond"]>[0], init: ResponseInit): Response {
+    this.#pieces = isPieces(body) ? body : undefined;
+    return this.#stamped = this.build(body, init);
+  }
+
+  /** A response as the listener sends it best. */
+  protected build(body: Parameters<Exchange["respond"]>[0], init: ResponseInit): Response {
+    return isPieces(body) ? bytesResponse(joinBytes(body), init) : new Response(body as never, init);
   }
 
   /** Adds the server's own headers to a response that was not made by {@linkcode Exchange.respond}. */
@@ -192,4 +210,8 @@ export abstract class BaseExchange implements Exchange, Due {
     this.#permits = undefined;
     for (let i = permits.length - 1; i >= 0; i--) permits[i]!.release();
   }
+}
+
+function isPieces(body: Parameters<Exchange["respond"]>[0]): body is readonly Uint8Array<ArrayBuffer>[] {
+  return Array.isArray(body);
 }

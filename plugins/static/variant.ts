@@ -1,7 +1,8 @@
 /** Which of a file and its precompressed siblings is sent, and how it is recognised. @module */
 import { closeSync, existsSync, type Stats, statSync } from "node:fs";
+import { negotiate } from "../../core/http/accept_encoding.ts";
 import type { Validators } from "./conditions.ts";
-import { type Encoding, encodings, negotiate } from "./encoding.ts";
+import { type Encoding, encodings } from "./encoding.ts";
 import type { OpenFile, Roots } from "./roots.ts";
 
 /** A file chosen to be sent. Whoever receives it closes `file.fd`. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { precondition, rangeApplies } from "../../plugins/static/conditions.ts";
-import { type Encoding, encodings, negotiate } from "../../plugins/static/encoding.ts";
+import { negotiate } from "../../core/http/accept_encoding.ts";
+import { type Encoding, encodings } from "../../plugins/static/encoding.ts";
 import { cacheControl } from "../../plugins/static/cache_rules.ts";
 import { formatHttpDate, parseHttpDate } from "../../plugins/static/http_date.ts";
 import { isPacked, mediaType } from "../../plugins/static/media_type.ts";
