@@ -13,7 +13,7 @@ import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts
 import { PhpLane } from "./lane.ts";
 import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
-import { type FolderWatch, watchFolders } from "./reload/watch_folders.ts";
+import { type FolderWatch, watchFolders } from "../../core/watch/watch_folders.ts";
 
 const php: AnyPlugin = definePlugin({
   name: "php",
