@@ -14,7 +14,7 @@ const app: AnyPlugin = {
   setup: () => ({
     onResolve(x) {
       x.extra.push(["x-app", "1"]);
-      const html = (body: BodyInit | null, headers: Record<string, string> = {}, status = 200) =>
+      const html = (body: string | null, headers: Record<string, string> = {}, status = 200) =>
         new Response(body, { status, headers: { "content-type": "text/html", ...headers } });
       switch (x.path) {
         case "/made":
