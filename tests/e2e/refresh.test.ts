@@ -56,7 +56,7 @@ const config = (ports: readonly number[]) => ({
     concurrency: 1,
     pools: { worker: { match: { path: ["/worker"] }, script: "worker.php", concurrency: 2, watch: ["app.php"] } },
   },
-  refresh: { enabled: true, watch: ["views"] },
+  refresh: { enabled: true, watch: ["views", "app.php"] },
 });
 
 const get = async (server: TestServer, path: string) =>
@@ -165,13 +165,13 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
   });
 }
 
-for (const host of runtimes().filter((name) => name in { bun: 1, deno: 1, binary: 1 })) {
-  describe.skipIf(chromium === undefined)(`a browser, refreshed by ${host}`, () => {
-    let browser: Browser;
-    beforeAll(async () => browser = await startBrowser());
-    afterAll(async () => await browser?.[Symbol.asyncDispose]());
+describe.skipIf(chromium === undefined)("a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => browser = await startBrowser());
+  afterAll(async () => await browser?.[Symbol.asyncDispose]());
 
-    test("takes a stylesheet without a reload, and loads the page for the rest, after a restart, too", async () => {
+  for (const host of runtimes().filter((name) => name in { bun: 1, deno: 1, binary: 1 })) {
+    test(`on ${host} takes a stylesheet without a reload, and loads the page for the rest, after a restart, too`, async () => {
       const dir = makeSite();
       const ports = await freePorts(2);
       let server = await startServer({ host, dir, config: config(ports) });
@@ -208,5 +208,5 @@ for (const host of runtimes().filter((name) => name in { bun: 1, deno: 1, binary
         rmSync(dir, { recursive: true, force: true });
       }
     });
-  });
-}
+  }
+});
