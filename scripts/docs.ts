@@ -11,9 +11,11 @@ import { configReference } from "./config_reference.ts";
 import { validate } from "../core/config/validate.ts";
 import { Health } from "../core/contracts/health.ts";
 import { Meter } from "../core/contracts/meter.ts";
+import { Reloads } from "../core/contracts/reloads.ts";
 import { Site } from "../core/contracts/site.ts";
 import { HealthBoard } from "../core/health.ts";
 import { type AnyPlugin, definePlugin } from "../core/plugin.ts";
+import { ReloadBoard } from "../core/reload_board.ts";
 import { anything } from "../core/standard_schema.ts";
 import { metricsTable } from "../plugins/metrics/docs.ts";
 import type { Registry } from "../plugins/metrics/registry.ts";
@@ -71,7 +73,7 @@ async function registry(plugins: readonly AnyPlugin[], config: Readonly<Record<s
     config,
     baseDir: tmpdir(),
     log() {},
-    offers: [[Health, new HealthBoard()], [Site, site]],
+    offers: [[Health, new HealthBoard()], [Reloads, new ReloadBoard(() => {})], [Site, site]],
   });
   await app.close();
   return await found.promise;

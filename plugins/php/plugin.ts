@@ -9,11 +9,12 @@ import { Site } from "../../core/contracts/site.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { type FolderWatch, watchFolders } from "../../core/watch/watch_folders.ts";
+import { watchRules } from "../../core/watch/watch_patterns.ts";
 import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts";
 import { PhpLane } from "./lane.ts";
 import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
-import { type FolderWatch, watchFolders } from "./reload/watch_folders.ts";
 
 const php: AnyPlugin = definePlugin({
   name: "php",
@@ -25,6 +26,7 @@ const php: AnyPlugin = definePlugin({
   setup(ctx) {
     const { config: base, log } = ctx;
     const site = ctx.use(Site);
+    const reloads = ctx.find(Reloads);
     const lanes: PhpLane[] = [];
     ctx.provide(Executions, {
       byPid(pid) {
@@ -60,7 +62,9 @@ const php: AnyPlugin = definePlugin({
       const lane = new PhpLane({ name, settings, matches, site, count: count(name), log, gates, told });
       lanes.push(lane);
       ctx.use(Health).register(name, () => lane.engine === undefined ? "starting" : lane.engine.problem());
-      ctx.find(Reloads)?.register(name, () => lane.reload());
+      const { watch, root = "." } = settings;
+      const watches = watch.length === 0 ? undefined : watchRules(resolve(site.baseDir, root), watch).matches;
+      reloads?.register(name, () => lane.reload(), watches);
     };
     for (const [name, own] of Object.entries(base.pools)) {
       add(`php:${name}`, poolSettings(base, own), poolMatcher(own.match));
@@ -76,13 +80,13 @@ const php: AnyPlugin = definePlugin({
     };
     const watches: FolderWatch[] = [];
     const watch = (lane: PhpLane, { watch: patterns, root = "." }: PoolSettings) => {
-      if (patterns.length === 0) return;
+      if (patterns.length === 0 || reloads === undefined) return;
       watches.push(watchFolders({
         root: resolve(site.baseDir, root),
         patterns,
         onChange(paths) {
           log("info", "files changed: reloading", { pool: lane.name, first: paths[0], changed: paths.length });
-          lane.reload().catch((error: Error) => log("error", `reload of ${lane.name} failed: ${error.message}`));
+          void reloads.one(lane.name);
         },
         onNotice: (text) => log("warn", text),
       }));

@@ -37,3 +37,33 @@ test("who asks during a reload gets a whole one after it, together with others w
   await fourth;
   expect(lines).toEqual(["reloaded", "reloaded", "reloaded"]);
 });
+
+test("a part is reloaded alone, and listeners hear of all of them when the last has ended", async () => {
+  const { lines, reloads } = board();
+  const heard: unknown[] = [];
+  const slow = Promise.withResolvers<void>();
+  reloads.register("slow", () => slow.promise);
+  reloads.register("quick", () => Promise.reject(new Error("no")));
+  reloads.onReloaded(() => {
+    throw new Error("careless");
+  });
+  reloads.onReloaded((result) => heard.push(result));
+  expect(reloads.running).toBe(false);
+  const first = reloads.one("slow");
+  expect(await reloads.one("quick")).toEqual({ quick: "no" });
+  expect([reloads.running, heard]).toEqual([true, []]);
+  slow.resolve();
+  expect(await first).toEqual({ slow: undefined });
+  expect([reloads.running, heard]).toEqual([false, [{ slow: undefined, quick: "no" }]]);
+  expect(lines).toEqual(["reload of quick failed: no", "reloaded", "a listener for reloads failed"]);
+  await reloads.one("quick");
+  expect(heard.slice(1)).toEqual([{ quick: "no" }]);
+});
+
+test("parts say which files they watch by themselves", () => {
+  const { reloads } = board();
+  reloads.register("all", () => Promise.resolve());
+  expect(reloads.watched("/a.php")).toBe(false);
+  reloads.register("php", () => Promise.resolve(), (path) => path.endsWith(".php"));
+  expect([reloads.watched("/a.php"), reloads.watched("/a.css")]).toEqual([true, false]);
+});

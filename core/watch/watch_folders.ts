@@ -1,10 +1,10 @@
 /**
- * Tells when files of the application change, for reloads in development.
+ * Tells when files of the application change, for reloads of workers and browsers in development.
  *
  * @module
  */
 import { dirname } from "node:path";
-import { type Clock, systemClock } from "../fastcgi/clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { FolderTree } from "./folder_tree.ts";
 import { diskFs, type WatchFs } from "./watch_fs.ts";
 import { watchRules } from "./watch_patterns.ts";
@@ -17,6 +17,8 @@ export interface WatchFoldersOptions {
    * `storage` are left out unless a pattern names them.
    */
   readonly patterns: readonly string[];
+  /** Names of further folders to leave out. */
+  readonly ignore?: readonly string[] | undefined;
   /** Once for a burst of changes, with the paths that changed, came or went, sorted. */
   onChange(paths: readonly string[]): void;
   /** Something a user should know, as a sentence without a period. */
@@ -95,7 +97,7 @@ class Watching implements FolderWatch {
     this.#fs = options.fs ?? diskFs;
     this.#debounceMs = options.debounceMs ?? 150;
     this.#mode = options.poll === true ? "poll" : "native";
-    const rules = watchRules(options.root, options.patterns);
+    const rules = watchRules(options.root, options.patterns, options.ignore);
     this.#roots = rules.roots;
     this.#matches = rules.matches;
     this.#tree = new FolderTree(this.#fs, rules, options.maxFiles ?? 50_000, {
@@ -196,7 +198,7 @@ class Watching implements FolderWatch {
     this.#burst ??= now;
     const left = this.#burst + patience * this.#debounceMs - now;
     this.#cancelBurst();
-    this.#cancelBurst = this.#clock.after(Math.max(0, Math.min(this.#debounceMs, left)), () => this.#burstEnds());
+    this.#cancelBurst = this.#clock.setTimer(Math.max(0, Math.min(this.#debounceMs, left)), () => this.#burstEnds());
   }
 
   #burstEnds(): void {
@@ -238,7 +240,7 @@ class Watching implements FolderWatch {
 
   #lookIn(ms: number, looking: Generator<void, void>): void {
     this.#cancelRound();
-    if (!this.#closed) this.#cancelRound = this.#clock.after(ms, () => this.#round(looking));
+    if (!this.#closed) this.#cancelRound = this.#clock.setTimer(ms, () => this.#round(looking));
   }
 
   #round(looking: Generator<void, void>): void {

@@ -1,4 +1,4 @@
-import type { WatchEntry, WatchFs, WatchStat } from "../../../plugins/php/reload/watch_fs.ts";
+import type { WatchEntry, WatchFs, WatchStat } from "../../../core/watch/watch_fs.ts";
 
 type Node =
   | { readonly kind: "file"; readonly id: string; version: number }

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { pathPattern } from "../../../core/http/path_pattern.ts";
+import { pathPattern } from "../http/path_pattern.ts";
 
 /** Folders that are large, or written to by the application itself; watched only where a pattern names them. */
 const impolite = ["node_modules", "vendor", ".git", "var", "storage"];
@@ -26,9 +26,12 @@ interface Rule {
  * `node_modules`, `vendor`, `.git`, `var` and `storage` are left out unless the pattern names them.
  *
  * @param root what relative patterns are relative to
+ * @param ignore names of further folders to leave out
  */
-export function watchRules(root: string, patterns: readonly string[]): WatchRules {
-  const rules = patterns.flatMap(braces).map((pattern) => resolve(root, pattern)).flatMap(rulesOf);
+export function watchRules(root: string, patterns: readonly string[], ignore: readonly string[] = []): WatchRules {
+  const without = [...impolite, ...ignore];
+  const absolute = patterns.flatMap(braces).map((pattern) => resolve(root, pattern));
+  const rules = absolute.flatMap((pattern) => rulesOf(pattern, without));
   return {
     roots: [...new Set(rules.map(({ base }) => base))],
     matches: (file) => rules.some((rule) => rule.pattern.test(file) && foldersBelow(rule, file, 1) !== undefined),
@@ -50,20 +53,25 @@ function braces(pattern: string): string[] {
   );
 }
 
-function rulesOf(pattern: string): Rule[] {
+function rulesOf(pattern: string, without: readonly string[]): Rule[] {
   const segments = pattern.split("/");
   const wild = segments.findIndex((segment) => /[*?]/.test(segment));
   // A plain path is a file, or a folder with all that is in it.
-  if (wild < 0) return [rule(segments, segments.length - 1), rule([...segments, "**"], segments.length)];
-  return [rule(segments, wild)];
+  if (wild < 0) {
+    return [
+      rule(segments, segments.length - 1, without),
+      rule([...segments, "**"], segments.length, without),
+    ];
+  }
+  return [rule(segments, wild, without)];
 }
 
-function rule(segments: readonly string[], wild: number): Rule {
+function rule(segments: readonly string[], wild: number, without: readonly string[]): Rule {
   const named = new Set(segments.slice(wild));
   return {
     base: segments.slice(0, wild).join("/") || "/",
     depth: segments.includes("**") ? Infinity : segments.length - wild - 1,
-    ignored: new Set(impolite.filter((name) => !named.has(name))),
+    ignored: new Set(without.filter((name) => !named.has(name))),
     pattern: pathPattern(segments.join("/")),
   };
 }

@@ -3,10 +3,10 @@ import * as fc from "fast-check";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { watchFolders, type WatchFoldersOptions } from "../../../plugins/php/reload/watch_folders.ts";
-import { watchRules } from "../../../plugins/php/reload/watch_patterns.ts";
+import { watchFolders, type WatchFoldersOptions } from "../../../core/watch/watch_folders.ts";
+import { watchRules } from "../../../core/watch/watch_patterns.ts";
 import { waitFor } from "../../support/wait.ts";
-import { VirtualClock } from "../fastcgi/support.ts";
+import { VirtualClock } from "../../admission/virtual_clock.ts";
 import { FakeFs } from "./fake_fs.ts";
 
 /** A watch over a file system and a clock of the test's. */
@@ -58,6 +58,8 @@ describe("watchRules", () => {
     }
     const named = asked(["vendor/acme/**", "**/storage/*.php", "var"]);
     expect(["/srv/vendor/acme/src", "/srv/a/storage", "/srv/var/x"].map(named.enters)).toEqual([true, true, true]);
+    const more = watchRules("/srv", ["**", "cache/keep/**"], ["cache"]);
+    expect(["/srv/a/cache", "/srv/cache/other", "/srv/cache/keep/a"].map(more.enters)).toEqual([false, false, true]);
     expect(named.enters("/srv/vendor/acme/vendor")).toBe(false);
   });
 });
@@ -78,7 +80,7 @@ describe("watchFolders", () => {
     expect(bursts[1]).toEqual([0, 1, 2, 3].map((i) => `/app/sub/${i}.php`));
     expect([watch.mode, watch.files, [...fs.watched.keys()]]).toEqual(["native", 1, ["/app"]]);
     watch.close();
-    expect([fs.watched.size, clock.pending]).toEqual([0, 0]);
+    expect([fs.watched.size, clock.live]).toEqual([0, 0]);
   });
 
   test("tells a burst that does not end after 1.5 s", () => {
@@ -149,11 +151,11 @@ describe("watchFolders", () => {
     fs.write("/app/a/b.php");
     clock.advance(650);
     expect(bursts).toEqual([["/app/a/b.php"]]);
-    expect(clock.pending).toBe(1);
+    expect(clock.live).toBe(1);
 
     const later = world({});
     later.fs.watched.get("/app")!.onError(new Error("EIO"));
-    expect([later.watch.mode, later.clock.pending]).toEqual(["poll", 1]);
+    expect([later.watch.mode, later.clock.live]).toEqual(["poll", 1]);
   });
 
   test("finds what the system does not tell, and goes over to looking", () => {
@@ -224,7 +226,7 @@ describe("watchFolders", () => {
         }
         expect(watch.mode).toBe(poll ? "poll" : "native");
         watch.close();
-        expect([fs.watched.size, clock.pending]).toEqual([0, 0]);
+        expect([fs.watched.size, clock.live]).toEqual([0, 0]);
       }),
       { numRuns: 300 },
     );
