@@ -112,6 +112,14 @@ export class ParentProcess implements Parent {
     this.#link?.write(type.stop, new Uint8Array(0));
   }
 
+  /**
+   * Has it look whether children have ended. The signal that says so is lost on it between its last look and its sleep; the same
+   * signal again ends the sleep.
+   */
+  wake(): void {
+    this.#process?.signal("SIGCHLD");
+  }
+
   kill(): void {
     this.#killed = true;
     this.#process?.kill();
