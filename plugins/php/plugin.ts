@@ -11,6 +11,7 @@ import type { Exchange } from "../../core/exchange.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts";
 import { PhpLane } from "./lane.ts";
+import { clearLeftOver } from "./left_over.ts";
 import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
 import { type FolderWatch, watchFolders } from "./reload/watch_folders.ts";
@@ -90,6 +91,7 @@ const php: AnyPlugin = definePlugin({
 
     return {
       async onListen() {
+        await clearLeftOver(log);
         for (const lane of lanes) await lane.start();
         for (const lane of lanes) watch(lane, lane.settings);
       },

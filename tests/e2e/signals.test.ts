@@ -78,7 +78,11 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       const [program, ...args] = commandOf(host);
       const env = cleanEnvironment();
       delete env["MIMALLOC_PURGE_DELAY"];
-      const child = spawn(program!, [...args, "serve", "-c", file], { cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
+      const child = spawn(program!, [...args, "serve", "-c", file], {
+        cwd: dir,
+        env,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
       let output = "";
       for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => output += text);
       const exited = new Promise((done) => child.once("exit", (code, signal) => done(code ?? signal)));
