@@ -4,7 +4,7 @@
  * @module
  */
 import { dirname } from "node:path";
-import { type Clock, systemClock } from "../fastcgi/clock.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
 import { FolderTree } from "./folder_tree.ts";
 import { diskFs, type WatchFs } from "./watch_fs.ts";
 import { watchRules } from "./watch_patterns.ts";
@@ -196,7 +196,7 @@ class Watching implements FolderWatch {
     this.#burst ??= now;
     const left = this.#burst + patience * this.#debounceMs - now;
     this.#cancelBurst();
-    this.#cancelBurst = this.#clock.after(Math.max(0, Math.min(this.#debounceMs, left)), () => this.#burstEnds());
+    this.#cancelBurst = this.#clock.setTimer(Math.max(0, Math.min(this.#debounceMs, left)), () => this.#burstEnds());
   }
 
   #burstEnds(): void {
@@ -238,7 +238,7 @@ class Watching implements FolderWatch {
 
   #lookIn(ms: number, looking: Generator<void, void>): void {
     this.#cancelRound();
-    if (!this.#closed) this.#cancelRound = this.#clock.after(ms, () => this.#round(looking));
+    if (!this.#closed) this.#cancelRound = this.#clock.setTimer(ms, () => this.#round(looking));
   }
 
   #round(looking: Generator<void, void>): void {
