@@ -10,7 +10,7 @@ import { allowSlowTests, waitFor } from "../support/wait.ts";
 allowSlowTests(60_000);
 
 /** A folder with a plugin that signals its own process while it is loaded and set up. */
-function site(loading: string, settingUp: string): string {
+function site(loading: string, settingUp: string, listening = ""): string {
   const dir = mkdtempSync(join(tmpdir(), "fairlead-signals-"));
   mkdirSync(join(dir, "public"));
   mkdirSync(join(dir, "temp"), { mode: 0o755 });
@@ -26,7 +26,10 @@ await send("${loading}");
 export default {
   name: "early", api: 1,
   config: { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } },
-  setup: async () => { await send("${settingUp}"); return {}; },
+  setup: async () => {
+    await send("${settingUp}");
+    return { onListen: { order: "post", handler: () => send("${listening}") } };
+  },
 };
 `,
   );
@@ -57,13 +60,20 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       rmSync(dir, { recursive: true });
     });
 
-    for (const [loading, settingUp] of [["SIGTERM", ""], ["", "SIGINT"]] as const) {
-      test(`is taken back after a ${loading || settingUp} while plugins are ${loading ? "loaded" : "set up"}`, async () => {
-        const dir = site(loading, settingUp);
+    for (
+      const [when, signals] of [
+        ["a SIGTERM while plugins are loaded", ["SIGTERM", ""]],
+        ["a SIGINT while plugins are set up", ["", "SIGINT"]],
+        ["a SIGTERM when PHP is up and nothing listens yet", ["", "", "SIGTERM"]],
+      ] as const
+    ) {
+      test(`is taken back after ${when}`, async () => {
+        const dir = site(...signals);
         const temp = join(dir, "temp");
         const config = { plugins, php: { concurrency: 1 } };
         const { code, output } = await runToExit({ host, dir, config, env: { TMPDIR: temp } });
         expect([code, output]).toEqual([0, expect.not.stringContaining("serving")]);
+        expect(output.includes("php-fpm is up")).toBe(signals[2] !== undefined);
         expect(readdirSync(temp)).toEqual([]);
         expect(processesOf(temp)).toEqual([]);
         rmSync(dir, { recursive: true });
