@@ -62,8 +62,8 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
 
     for (
       const [when, signals] of [
-        ["a SIGTERM while plugins are loaded", ["SIGTERM", ""]],
-        ["a SIGINT while plugins are set up", ["", "SIGINT"]],
+        ["a SIGTERM while plugins are loaded", ["SIGTERM", "", ""]],
+        ["a SIGINT while plugins are set up", ["", "SIGINT", ""]],
         ["a SIGTERM when PHP is up and nothing listens yet", ["", "", "SIGTERM"]],
       ] as const
     ) {
@@ -71,9 +71,9 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
         const dir = site(...signals);
         const temp = join(dir, "temp");
         const config = { plugins, php: { concurrency: 1 } };
-        const { code, output } = await runToExit({ host, dir, config, env: { TMPDIR: temp } });
+        const { code, output } = await runToExit({ host, dir, config, env: { TMPDIR: temp }, readyTimeout: 50_000 });
         expect([code, output]).toEqual([0, expect.not.stringContaining("serving")]);
-        expect(output.includes("php-fpm is up")).toBe(signals[2] !== undefined);
+        expect(output.includes("php-fpm is up")).toBe(signals[2] !== "");
         expect(readdirSync(temp)).toEqual([]);
         expect(processesOf(temp)).toEqual([]);
         rmSync(dir, { recursive: true });
