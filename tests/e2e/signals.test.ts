@@ -61,19 +61,19 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
     });
 
     for (
-      const [when, signals] of [
-        ["a SIGTERM while plugins are loaded", ["SIGTERM", "", ""]],
-        ["a SIGINT while plugins are set up", ["", "SIGINT", ""]],
-        ["a SIGTERM when PHP is up and nothing listens yet", ["", "", "SIGTERM"]],
+      const [when, loading, settingUp, listening] of [
+        ["a SIGTERM while plugins are loaded", "SIGTERM", "", ""],
+        ["a SIGINT while plugins are set up", "", "SIGINT", ""],
+        ["a SIGTERM when PHP is up and nothing listens yet", "", "", "SIGTERM"],
       ] as const
     ) {
       test(`is taken back after ${when}`, async () => {
-        const dir = site(...signals);
+        const dir = site(loading, settingUp, listening);
         const temp = join(dir, "temp");
         const config = { plugins, php: { concurrency: 1 } };
         const { code, output } = await runToExit({ host, dir, config, env: { TMPDIR: temp }, readyTimeout: 50_000 });
         expect([code, output]).toEqual([0, expect.not.stringContaining("serving")]);
-        expect(output.includes("php-fpm is up")).toBe(signals[2] !== "");
+        expect(output.includes("php-fpm is up")).toBe(listening !== "");
         expect(readdirSync(temp)).toEqual([]);
         expect(processesOf(temp)).toEqual([]);
         rmSync(dir, { recursive: true });
