@@ -1,6 +1,6 @@
-#!/usr/bin/env bun
 /**
- * Fairlead: what a plugin author and a library user need, and the command line when run as the main module.
+ * Fairlead: what a plugin author and a library user need. The command line is `cli/fairlead.ts`; it runs also when this is the main
+ * module.
  *
  * @module
  */
@@ -73,10 +73,4 @@ export type {
 } from "./plugins/bulkhead/store.ts";
 export { type FileRequest, type FileSettings, StaticFiles } from "./plugins/static/files.ts";
 
-import process from "node:process";
-import { main } from "./cli/main.ts";
-
-if (import.meta.main) {
-  // `serve` resolves when the server has stopped.
-  process.exit(await main(process.argv.slice(2)));
-}
+if (import.meta.main) await import("./cli/fairlead.ts");

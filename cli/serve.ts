@@ -1,29 +1,18 @@
 import process from "node:process";
-import { keepMemory } from "../core/allocator.ts";
 import { showAddress } from "../core/http/address.ts";
 import { collectOrphans } from "../core/orphans.ts";
-import { type RunningServer, startServer } from "../core/server.ts";
+import { type RunningServer, type ServerOptions, startServer } from "../core/server.ts";
 import { configArgument } from "./arguments.ts";
 import { prepare } from "./prepare.ts";
+import { hearSignals, type Signals } from "./signals.ts";
 
 /** Serves until SIGTERM or SIGINT, drains, and returns 0 when everything ended well; a second signal forces. */
 export async function serve(args: readonly string[]): Promise<number> {
-  keepMemory();
+  const signals = hearSignals();
   const { options } = await prepare(configArgument(args));
-  const told = Promise.withResolvers<void>();
-  const force = new AbortController();
-  let signals = 0;
-  const onSignal = () => {
-    if (++signals === 1) told.resolve();
-    else force.abort();
-  };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
-
-  // From the start on: what is not handled ends the process.
-  let running: RunningServer | undefined;
-  process.on("SIGHUP", () => void running?.reload());
-
-  const server = running = await startServer(options);
+  const server = await start(options, signals);
+  if (server === undefined) return 0;
+  signals.onReload(() => void server.reload());
   const { log } = server.app;
   if (options.server.public === undefined) {
     log(
@@ -40,9 +29,31 @@ export async function serve(args: readonly string[]): Promise<number> {
   for (const line of banner(server.addresses.map(showAddress), server.admin && showAddress(server.admin), options)) {
     log("info", line);
   }
-  await told.promise;
-  const failed = await server.stop(force.signal);
-  return failed.length === 0 && !force.signal.aborted ? 0 : 1;
+  await aborted(signals.stop);
+  const failed = await server.stop(signals.force);
+  return failed.length === 0 && !signals.force.aborted ? 0 : 1;
+}
+
+/** Undefined when it was told to stop before it was ready, and has taken back what it had begun. */
+async function start(options: ServerOptions, { stop, force }: Signals): Promise<RunningServer | undefined> {
+  // What plugins have begun cannot be cut short; what they have started is tied to this process.
+  const giveUp = () => process.exit(1);
+  force.addEventListener("abort", giveUp);
+  try {
+    return await startServer(options, stop);
+  } catch (error) {
+    if (stop.aborted && error === stop.reason) return undefined;
+    throw error;
+  } finally {
+    force.removeEventListener("abort", giveUp);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) return done();
+    signal.addEventListener("abort", () => done(), { once: true });
+  });
 }
 
 /** Two or three lines that say what runs where. */

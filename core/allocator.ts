@@ -1,4 +1,5 @@
 import process from "node:process";
+import { ignoreHangUp } from "./libc.ts";
 
 /**
  * The environment in which Bun keeps the memory that it once took. Its allocator, mimalloc, reads it when a process
@@ -14,7 +15,8 @@ export const memoryKept = { MIMALLOC_PURGE_DELAY: "-1" } as const;
 
 /**
  * Has Bun keep its memory ({@linkcode memoryKept}) by starting this process over, with the same pid and arguments. Does
- * nothing where that was done already, where somebody chose the setting, and on Deno. Call it before anything is open.
+ * nothing where that was done already, where somebody chose the setting, and on Deno. Call it before anything is open and
+ * before signals have handlers, which are lost with the program. SIGHUP is ignored until there is one again.
  *
  * It takes the setting out of `process.env`, for what is started from here need not have it.
  */
@@ -31,10 +33,13 @@ function startOver(env: NodeJS.ProcessEnv): void {
   // It says that execve is experimental, on a terminal that belongs to the server.
   const { emitWarning } = process;
   process.emitWarning = () => {};
+  // The new program has no handler yet, and by default SIGHUP would end it. What is ignored stays ignored.
+  ignoreHangUp(true);
   try {
     execve(process.execPath, [process.argv0, ...ownArguments()], env);
   } catch {
     // It serves as well without, only slower.
+    ignoreHangUp(false);
   } finally {
     process.emitWarning = emitWarning;
   }

@@ -22,6 +22,8 @@ export interface AppOptions {
   readonly offers?: readonly Offer[];
   /** How long one plugin's `setup` may take. */
   readonly setupTimeoutMs?: number;
+  /** Ends the start between two plugins, with the signal's reason. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 /** Every plugin set up and its hooks sorted: what turns exchanges into responses. */

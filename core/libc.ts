@@ -58,6 +58,20 @@ export function waitWithoutBlocking(): ((pid: number) => void) | undefined {
   return waitpid && ((pid) => void waitpid(pid, null, noHang));
 }
 
+/** Of sigaction(2) and of POSIX: `SIG_DFL` and `SIG_IGN`, and the number of SIGHUP. */
+const SIG_DFL = 0, SIG_IGN = 1, SIGHUP = 1;
+
+/**
+ * Has the kernel ignore SIGHUP, also in a program that this process becomes by execve(2), or act on it as it would by itself. For a
+ * process that has no handler. Does nothing where the C library cannot be called.
+ */
+export function ignoreHangUp(ignored: boolean): void {
+  // struct sigaction of glibc and of musl: the handler comes first; an empty mask, no flags.
+  const action = new BigUint64Array(24);
+  action[0] = BigInt(ignored ? SIG_IGN : SIG_DFL);
+  find("sigaction", ["i32", "buffer", "buffer"])?.(SIGHUP, new Uint8Array(action.buffer), null);
+}
+
 /** Linux has other numbers on MIPS and SPARC, where there is neither Bun nor Deno. */
 const SOL_SOCKET = 1, SO_PEERCRED = 17;
 

@@ -53,14 +53,14 @@ export function zombiesOf(parent: number): readonly Zombie[] {
 const lookEvery = 5000;
 
 /**
- * Begins to collect orphans when this is process 1.
+ * Begins to collect orphans when this is process 1, or when another program ran in this process before and has left children.
  *
  * @returns false where it is and cannot: start it with an init then (`docker run --init`)
  */
-export function collectOrphans(): boolean {
-  if (process.pid !== 1) return true;
+export function collectOrphans(hasLeft: boolean = false): boolean {
+  if (process.pid !== 1 && !hasLeft) return true;
   const wait = waitWithoutBlocking();
   if (wait === undefined) return false;
-  setInterval(orphanCollector(() => zombiesOf(1), wait), lookEvery).unref();
+  setInterval(orphanCollector(() => zombiesOf(process.pid), wait), lookEvery).unref();
   return true;
 }

@@ -51,8 +51,11 @@ export interface RunningServer {
   stop(now?: AbortSignal): Promise<readonly CoreError[]>;
 }
 
-/** Sets up, listens and becomes ready; on failure whatever was opened is closed again. */
-export async function startServer(options: ServerOptions): Promise<RunningServer> {
+/**
+ * Sets up, listens and becomes ready; on failure whatever was opened is closed again. So it is when `stop` is aborted meanwhile:
+ * then it fails with the signal's reason.
+ */
+export async function startServer(options: ServerOptions, stop?: AbortSignal): Promise<RunningServer> {
   const { server, baseDir } = options;
   const sinks = openSinks(options.log, baseDir);
   const log = createLog({ level: options.log.level, format: options.log.format, sink: sinks.log });
@@ -71,7 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   try {
     const offers = offersOf(options, health, reloads);
-    app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers });
+    app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers, stop });
     const common = { maxHeader: server.max_header, keepAliveMs: server.keep_alive, headerMs: server.header_timeout };
     const intake: Intake = {
       proxies: new TrustedProxies(server.trusted_proxies, server.trusted_headers),
@@ -87,12 +90,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const plain = { ...intake, proxies: new TrustedProxies([]) };
       admin = await listen({ ...common, at, intake: plain, tls: undefined, handle });
     }
+    stop?.throwIfAborted();
     await app.listen();
     for (const text of server.listen) {
       const at = parseAddress(text);
       const own = { ...common, at, intake, tls: at.kind === "tcp" ? tls : undefined, handle: app.handle };
       bounds.push(await listen(own));
     }
+    stop?.throwIfAborted();
   } catch (error) {
     await undo();
     throw error;

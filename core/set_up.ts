@@ -18,6 +18,8 @@ export interface SetUpOptions {
   readonly offers: readonly Offer[];
   /** How long one plugin's `setup` may take; 10 s when absent. */
   readonly setupTimeoutMs?: number | undefined;
+  /** Ends it between two plugins, with the signal's reason. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 /** Sets plugins up one after another; when one fails, those before it are closed. */
@@ -27,6 +29,7 @@ export async function setUp(plugins: readonly AnyPlugin[], options: SetUpOptions
   const ready: ReadyPlugin[] = [];
   try {
     for (const plugin of plugins) {
+      options.stop?.throwIfAborted();
       const { name } = plugin;
       const own: Log = (level, message, fields) => log(level, message, { plugin: name, ...fields });
       const context = { name, config: config[name], baseDir, log: own, ...services.of(plugin) };

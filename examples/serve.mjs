@@ -38,7 +38,7 @@ export function serveExample(folder, { readable, writable }) {
       );
     }
   }
-  const args = ["--smol", "run", "mod.ts", "serve", "-c", join(folder, "fairlead.toml")];
+  const args = ["--smol", "run", "cli/fairlead.ts", "serve", "-c", join(folder, "fairlead.toml")];
   const server = spawn(bun, args, { cwd: root, stdio: "inherit" });
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => server.kill(signal));
   server.on("exit", (code) => process.exit(code ?? 1));

@@ -18,7 +18,7 @@ const code = run(bun, [
   "--compile-autoload-package-json",
   // Small, frequent collections, as with `bun --smol`: a small heap is worth the little CPU time.
   "--compile-exec-argv=--smol",
-  "mod.ts",
+  "cli/fairlead.ts",
   "--outfile",
   "dist/fairlead",
 ], { cwd: root });

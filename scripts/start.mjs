@@ -18,7 +18,7 @@ if (barrier !== undefined) {
   site = copy.path;
 }
 
-const args = ["--smol", "run", "mod.ts", "serve", "-c", join(site, "fairlead.toml"), ...process.argv.slice(2)];
+const args = ["--smol", "run", "cli/fairlead.ts", "serve", "-c", join(site, "fairlead.toml"), ...process.argv.slice(2)];
 const server = spawn(bun, args, { cwd: root, stdio: "inherit" });
 // npm passes signals on to us only: hand them to the server and end with it.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => server.kill(signal));

@@ -1,6 +1,6 @@
 import type { Executions, RunningExecution } from "../../core/contracts/executions.ts";
 import type { Exchange } from "../../core/exchange.ts";
-import { type Clock, systemClock } from "./fastcgi/clock.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import type { ExecutionPool } from "./execution_pool.ts";
 import type { Ending } from "./ending.ts";
 import { Run } from "./run.ts";

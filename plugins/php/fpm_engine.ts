@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Log } from "../../core/plugin.ts";
 import type { PoolSettings } from "./config.ts";
 import type { RestartReason } from "./fastcgi/child.ts";
@@ -9,7 +6,9 @@ import { encodeParams } from "./fastcgi/params.ts";
 import { ChildPool } from "./fastcgi/pool.ts";
 import { connect, parseAddress } from "./fastcgi/socket.ts";
 import { findPhpFpm } from "./find.ts";
+import { spoolFolders } from "./left_over.ts";
 import { type FpmEvent, type FpmMaster, startFpm } from "./master.ts";
+import { makePrivateFolder } from "./private_folder.ts";
 
 /** A running php-fpm, ours or somebody else's, with one connection to each of its processes. */
 export interface FpmEngine {
@@ -89,7 +88,8 @@ function engine(pool: ChildPool, master: FpmMaster): FpmEngine {
 /** Connects to a php-fpm that somebody else runs: its processes are not ours to end. */
 export function useFpm(options: EngineOptions, address: string): FpmEngine {
   const at = parseAddress(address);
-  const spoolDir = mkdtempSync(join(tmpdir(), "fairlead-"));
+  // Only we read what is in it: the requests' bodies.
+  const spool = makePrivateFolder(spoolFolders, false);
   const pool = new ChildPool({
     size: options.children,
     connect: (signal) => connect(at, signal),
@@ -101,12 +101,12 @@ export function useFpm(options: EngineOptions, address: string): FpmEngine {
   pool.start();
   return {
     pool,
-    spoolDir,
+    spoolDir: spool.path,
     killChild: () => false,
     problem: () => pool.problem(),
     async close() {
       await pool.close(false);
-      rmSync(spoolDir, { recursive: true, force: true });
+      spool.remove();
     },
   };
 }

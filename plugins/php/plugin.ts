@@ -13,6 +13,7 @@ import { type FolderWatch, watchFolders } from "../../core/watch/watch_folders.t
 import { watchRules } from "../../core/watch/watch_patterns.ts";
 import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts";
 import { PhpLane } from "./lane.ts";
+import { clearLeftOver } from "./left_over.ts";
 import { poolMatcher } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
 
@@ -94,6 +95,7 @@ const php: AnyPlugin = definePlugin({
 
     return {
       async onListen() {
+        await clearLeftOver(log);
         for (const lane of lanes) await lane.start();
         for (const lane of lanes) watch(lane, lane.settings);
       },

@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { CoreError } from "../../core/error.ts";
+import { claim, type FolderOwner, isGone, ownerOf } from "./folder_owner.ts";
+import { endLeftBehind } from "./left_behind.ts";
 
 export interface PrivateFolder {
   readonly path: string;
@@ -18,10 +20,17 @@ export interface PrivateFolder {
 export interface FolderKind {
   /** What its name begins with; our pid follows. */
   readonly prefix: string;
-  /** The socket in it that says whether somebody still uses it. */
+  /** The socket in it that says whether somebody still uses it, where its owner cannot be seen. */
   readonly socket: string;
   /** The longest name of a socket in it. */
   readonly longest: string;
+}
+
+/** What was found of a server that is gone: its folder, and the PHP processes that still used it, which were ended. */
+export interface LeftBehind {
+  readonly path: string;
+  readonly owner: FolderOwner;
+  readonly ended: readonly number[];
 }
 
 /**
@@ -29,7 +38,11 @@ export interface FolderKind {
  *
  * @throws `PHP_START` when it cannot be made, or is so deep that a socket's path would not fit.
  */
-export function makePrivateFolder(kind: FolderKind, asRoot: boolean, parent: string = tmpdir()): PrivateFolder {
+export function makePrivateFolder(
+  kind: Omit<FolderKind, "socket">,
+  asRoot: boolean,
+  parent: string = tmpdir(),
+): PrivateFolder {
   let path: string;
   try {
     path = mkdtempSync(join(parent, `${kind.prefix}-${process.pid}-`));
@@ -46,6 +59,7 @@ export function makePrivateFolder(kind: FolderKind, asRoot: boolean, parent: str
       );
     }
     chmodSync(path, asRoot ? 0o711 : 0o700);
+    claim(path);
   } catch (error) {
     folder.remove();
     throw error;
@@ -54,13 +68,15 @@ export function makePrivateFolder(kind: FolderKind, asRoot: boolean, parent: str
 }
 
 /**
- * Removes the folders of servers that were killed: ours by owner, named for a process that is gone, older than a minute,
- * and with nobody on their socket (a server in another container may share the parent). Never rejects.
+ * Removes the folders of servers that are gone, and ends PHP processes that still use them. Where the owner cannot be seen, for a
+ * server in another container may share the parent, those named for a process that is not here, older than a minute, and with nobody
+ * on their socket; without a socket they stay. Never rejects.
  */
 export async function removeStaleFolders(
-  { prefix, socket }: FolderKind,
+  { prefix, socket }: Pick<FolderKind, "prefix"> & Partial<FolderKind>,
   parent: string = tmpdir(),
   now: number = Date.now(),
+  onLeft: (left: LeftBehind) => void = () => {},
 ): Promise<void> {
   let names: readonly string[] = [];
   try {
@@ -72,10 +88,18 @@ export async function removeStaleFolders(
     const pid = name.startsWith(`${prefix}-`) ? Number(/^(\d+)-\w+$/.exec(name.slice(prefix.length + 1))?.[1]) : NaN;
     const path = join(parent, name);
     try {
-      if (!(pid > 0) || running(pid)) continue;
+      if (!(pid > 0)) continue;
       const stat = lstatSync(path);
-      if (!stat.isDirectory() || stat.uid !== process.getuid?.() || now - stat.mtimeMs < 60_000) continue;
-      if (!await answers(join(path, socket))) rmSync(path, { recursive: true, force: true });
+      if (!stat.isDirectory() || stat.uid !== process.getuid?.()) continue;
+      const owner = ownerOf(path);
+      const gone = owner && isGone(owner);
+      if (owner !== undefined && gone === true) {
+        onLeft({ path, owner, ended: await endLeftBehind(path, owner) });
+      } else {
+        if (gone === false || running(pid) || now - stat.mtimeMs < 60_000) continue;
+        if (socket === undefined || await answers(join(path, socket))) continue;
+      }
+      rmSync(path, { recursive: true, force: true });
     } catch {
       continue;
     }

@@ -18,16 +18,17 @@ export interface RuntimeDir {
   remove(): void;
 }
 
-const kind: FolderKind = { prefix: "fairlead-fpm", socket: "fpm.sock", longest: "status.sock" };
+/** Folders of php-fpm. */
+export const fpmFolders: FolderKind = { prefix: "fairlead-fpm", socket: "fpm.sock", longest: "status.sock" };
 
 /** Makes the folder. The sockets in it stay the owner's alone (0600). @throws as {@linkcode makePrivateFolder} */
 export function makeRuntimeDir(asRoot: boolean, parent?: string): RuntimeDir {
-  const { path, remove } = makePrivateFolder(kind, asRoot, parent);
+  const { path, remove } = makePrivateFolder(fpmFolders, asRoot, parent);
   const dir: RuntimeDir = {
     path,
     config: join(path, "fpm.conf"),
-    socket: join(path, kind.socket),
-    statusSocket: join(path, kind.longest),
+    socket: join(path, fpmFolders.socket),
+    statusSocket: join(path, fpmFolders.longest),
     greeting: join(path, "greeting.php"),
     remove,
   };
@@ -42,7 +43,8 @@ export function makeRuntimeDir(asRoot: boolean, parent?: string): RuntimeDir {
 }
 
 /** As {@linkcode removeStaleFolders}. */
-export const removeStaleDirs = (parent?: string, now?: number): Promise<void> => removeStaleFolders(kind, parent, now);
+export const removeStaleDirs = (parent?: string, now?: number): Promise<void> =>
+  removeStaleFolders(fpmFolders, parent, now);
 
 /** The user and group a pool runs as when the server is root: www-data where it exists, else nobody. */
 export function poolUser(passwd: string = textOf("/etc/passwd"), group: string = textOf("/etc/group")): {

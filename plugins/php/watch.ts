@@ -1,4 +1,4 @@
-import type { Clock } from "./fastcgi/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 
 /** Something that is looked at while it runs. */
 export interface Watched {
@@ -26,7 +26,7 @@ export class Watch<T extends Watched = Watched> implements Iterable<T> {
 
   add(item: T): void {
     item.place = this.#live.push(item) - 1;
-    this.#cancel ??= this.#clock.after(this.#every, this.#look);
+    this.#cancel ??= this.#clock.setTimer(this.#every, this.#look);
   }
 
   delete(item: T): void {
@@ -52,6 +52,6 @@ export class Watch<T extends Watched = Watched> implements Iterable<T> {
     const now = this.#clock.now();
     // Backwards: an item that ends while it is looked at swaps with one that has been looked at.
     for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.look(now);
-    if (this.#live.length > 0) this.#cancel ??= this.#clock.after(this.#every, this.#look);
+    if (this.#live.length > 0) this.#cancel ??= this.#clock.setTimer(this.#every, this.#look);
   };
 }

@@ -69,8 +69,8 @@ export interface TestServer {
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 const commands: Readonly<Record<Exclude<HostName, "nginx" | "careless">, readonly string[]>> = {
-  bun: [join(root, "node_modules/.bin/bun"), "--smol", "run", join(root, "mod.ts")],
-  deno: [join(root, "node_modules/.bin/deno"), "run", "-A", join(root, "mod.ts")],
+  bun: [join(root, "node_modules/.bin/bun"), "--smol", "run", join(root, "cli/fairlead.ts")],
+  deno: [join(root, "node_modules/.bin/deno"), "run", "-A", join(root, "cli/fairlead.ts")],
   binary: [join(root, "dist/fairlead")],
 };
 

@@ -26,7 +26,7 @@ final class Forker
     /** The exit code of a child that nobody knows. */
     private const UNKNOWN = 0xFFFF_FFFF;
 
-    /** Seconds after which ended children are looked for, should their signal have come at a bad time. */
+    /** Seconds after which ended children are looked for, should their signal have come at a bad time. Fairlead repeats it when it misses an end. */
     private const LOOK_AGAIN = 1;
 
     /** @var resource|null */

@@ -1,5 +1,5 @@
 import { CoreError } from "../../../core/error.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import { Connection } from "./connection.ts";
 import type { Lease } from "./lease.ts";
 import type { FcgiSocket } from "./socket.ts";
@@ -87,7 +87,7 @@ export class Child {
     this.state = "connecting";
     const attempt = this.#attempt = new AbortController();
     const limit = this.#options.greetTimeout ?? 10_000;
-    this.#cancelTimer = this.#clock.after(limit, () => {
+    this.#cancelTimer = this.#clock.setTimer(limit, () => {
       this.#failed(attempt, new CoreError("PHP_GREETING", `Expected PHP to answer a greeting within ${limit} ms`));
     });
     void this.#greet(attempt);
@@ -147,7 +147,7 @@ export class Child {
     if (this.#owner.surplus()) return this.close();
     this.state = "pausing";
     const ms = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(this.#failures++, 10));
-    this.#cancelTimer = this.#clock.after(ms, () => this.open());
+    this.#cancelTimer = this.#clock.setTimer(ms, () => this.open());
   }
 
   /** Ends an attempt or a pause, and whatever connection there is. */

@@ -1,6 +1,6 @@
 import { CoreError } from "../../../core/error.ts";
 import { Child, type ChildOptions, type RestartReason } from "./child.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "../../../core/clock.ts";
 import { Lease } from "./lease.ts";
 
 export interface PoolOptions extends ChildOptions {

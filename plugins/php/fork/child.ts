@@ -19,6 +19,8 @@ export interface ChildOptions {
   /** The last lines its parent wrote to stderr, which it shares. */
   lastWords(): readonly string[];
   onLine(text: string): void;
+  /** The process has ended, and its parent has not told: it may sleep, for the signal came when it was about to. */
+  wakeParent(): void;
   /** The process is gone. Called once. */
   onOver(child: Child): void;
 }
@@ -27,11 +29,14 @@ export interface ChildOptions {
 export type ChildEvents = Pick<WorkerEvents, "onBroken" | "onLine" | "onExit">;
 
 /** How long (ms) a process that has closed its connection may still take to end. */
-const endMs = 2000;
+const endMs = 5000;
 /** How long (ms) the rest of an ended process' answer may take to be read. */
 const restMs = 500;
-/** How long (ms) the parent's word on an end is waited for after the process is gone. */
-const reportMs = 100;
+/**
+ * How long (ms) the parent's word on an end is waited for after the process is gone, as long as there is a parent: more than that one
+ * sleeps between two looks of its own, on a machine that is busy.
+ */
+const reportMs = 3000;
 
 /**
  * One forked process, from its hello to its end. It is no child of ours: that it has ended is told by its parent, and where that
@@ -51,7 +56,6 @@ export class Child {
   #orphan = false;
   #end: Ended | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #since = 0;
 
   constructor(options: ChildOptions) {
     this.#options = options;
@@ -99,6 +103,8 @@ export class Child {
   resume(): void {
     this.#paused = false;
     this.#link.resume();
+    // What was left unread has its whole time from now on.
+    if (this.#end !== undefined && this.#state === "running") this.#leftovers();
   }
 
   cancel(): void {
@@ -151,12 +157,17 @@ export class Child {
   /** Looks whether the process is gone. */
   #await(): void {
     if (this.#timer !== undefined || this.#state === "over") return;
-    this.#since = performance.now();
+    const since = performance.now();
+    let gone: number | undefined;
     const look = () => {
       const { system, who } = this.#options;
-      const waited = performance.now() - this.#since;
-      if (!system.alive(who)) {
-        if (this.#orphan || waited >= reportMs) return this.#finish();
+      const now = performance.now();
+      const waited = now - since;
+      if (gone !== undefined || !system.alive(who)) {
+        // Its end may come long after that of its connection: the parent cannot have told before.
+        gone ??= now;
+        if (this.#orphan || now - gone >= reportMs) return this.#finish();
+        this.#options.wakeParent();
       } else if (waited >= endMs && !this.#killed) {
         this.#killed = true;
         system.kill(who);

@@ -68,6 +68,7 @@ export function forkLaunch(options: ForkOptions): ForkLaunch {
               system: { alive, kill: killIdentified, killRest },
               lastWords: () => started.words,
               onLine: options.onLine,
+              wakeParent: () => started.wake(),
               onOver: (child) => nursery.over(child),
             }),
           );

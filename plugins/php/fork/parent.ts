@@ -26,6 +26,8 @@ const type = { stop: 6, fork: 8, log: 9, ended: 10 } as const;
 
 /** How long (ms) a parent that has closed its connection may still take to end. */
 const endMs = 2000;
+/** How long (ms) what an ended parent has said last may take to be read. */
+const restMs = 500;
 
 /** The process that boots and forks. */
 export class ParentProcess implements Parent {
@@ -35,6 +37,8 @@ export class ParentProcess implements Parent {
   #link: ParentLink | undefined;
   #killed = false;
   #gone = false;
+  /** Its connection is. */
+  #closed = false;
   #late: ReturnType<typeof setTimeout> | undefined;
   readonly #waiting = new Map<string, () => void>();
   readonly words: string[] = [];
@@ -48,6 +52,8 @@ export class ParentProcess implements Parent {
       this.#link = arrival.asParent({
         onFrame: (kind, payload) => this.#frame(kind, payload),
         onClosed: () => {
+          if (this.#gone) return over?.();
+          this.#closed = true;
           this.#late = setTimeout(() => this.kill(), endMs);
         },
       });
@@ -56,13 +62,21 @@ export class ParentProcess implements Parent {
       }
       events.onUp();
     }, (error) => this.#broken(error.message));
+    let over: (() => void) | undefined;
     const gone = (exit: WorkerExit) => {
       this.#gone = true;
       clearTimeout(this.#late);
       refuse();
-      this.#link?.destroy();
-      for (const forget of this.#waiting.values()) forget();
-      events.onGone(exit);
+      over = () => {
+        over = undefined;
+        clearTimeout(this.#late);
+        this.#link?.destroy();
+        for (const forget of this.#waiting.values()) forget();
+        events.onGone(exit);
+      };
+      // How its last children ended may not have been read yet.
+      if (this.#link === undefined || this.#closed) over();
+      else this.#late = setTimeout(over, restMs);
     };
     const env = {
       // Its heap in huge pages, where the system gives them: a fork copies the list of pages.
@@ -110,6 +124,14 @@ export class ParentProcess implements Parent {
 
   stop(): void {
     this.#link?.write(type.stop, new Uint8Array(0));
+  }
+
+  /**
+   * Has it look whether children have ended. The signal that says so is lost on it between its last look and its sleep; the same
+   * signal again ends the sleep.
+   */
+  wake(): void {
+    this.#process?.signal("SIGCHLD");
   }
 
   kill(): void {

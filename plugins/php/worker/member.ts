@@ -1,7 +1,7 @@
 import { CoreError } from "../../../core/error.ts";
 import type { Progress } from "../fastcgi/handler.ts";
 import type { WorkerRestart } from "./restarts.ts";
-import type { Clock } from "../fastcgi/clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Generation } from "./boots.ts";
 import { Guard } from "./guard.ts";

@@ -1,8 +1,8 @@
+import { Alarm } from "../../../core/alarm.ts";
+import { type Clock, systemClock } from "../../../core/clock.ts";
 import { CoreError } from "../../../core/error.ts";
 import type { ExecutionLease, ExecutionPool, ExecutionWaiter } from "../execution_pool.ts";
 import type { WorkerRestart } from "./restarts.ts";
-import { type Clock, systemClock } from "../fastcgi/clock.ts";
-import { Alarm } from "./alarm.ts";
 import { Desk } from "./desk.ts";
 import type { Launch, WorkerExit, WorkerRequest } from "./handle.ts";
 import { Life } from "./life.ts";
@@ -49,7 +49,8 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
-    this.#alarm = new Alarm(this.#clock, (now) => {
+    this.#alarm = new Alarm(this.#clock, () => {
+      const now = this.#clock.now();
       for (const member of this.#staff) member.ring(now);
       this.#act();
     });
@@ -208,7 +209,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
       },
       onGone: (member, exit) => this.#gone(member, exit),
       onLine: (member, text) => this.#options.onLine?.(member.pid, text, member.current),
-      wake: (at) => this.#alarm.at(at),
+      wake: (at) => this.#alarm.by(at),
     };
   }
 
@@ -297,7 +298,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
       this.#acting = false;
     }
     if (this.#closed === undefined || this.#staff.size > 0) return;
-    this.#alarm.clear();
+    this.#alarm.off();
     for (const resolve of this.#closed.splice(0)) resolve();
   }
 

@@ -1,5 +1,5 @@
 import type { CoreError } from "../../../core/error.ts";
-import type { Alarm } from "./alarm.ts";
+import type { Alarm } from "../../../core/alarm.ts";
 import { Boots, type Generation } from "./boots.ts";
 import type { Launch } from "./handle.ts";
 import type { Member } from "./member.ts";
@@ -75,7 +75,7 @@ export class Renewal {
     while (this.#roll?.committed) {
       const again = this.#roll.turn(this.#staff, now, this.#options.reloadPatience ?? 5000);
       if (again !== "done") {
-        if (again !== Infinity) this.#alarm.at(again);
+        if (again !== Infinity) this.#alarm.by(again);
         break;
       }
       this.#roll.resolve();
@@ -98,7 +98,7 @@ export class Renewal {
 
   #begin(generation: Generation, wanted: number): void {
     const again = this.#staff.begin(generation, wanted);
-    if (again !== undefined) this.#alarm.at(again);
+    if (again !== undefined) this.#alarm.by(again);
   }
 
   #begun(launch: Launch): Generation {

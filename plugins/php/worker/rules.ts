@@ -1,4 +1,4 @@
-import type { Clock } from "../fastcgi/clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { LifeRules } from "./life.ts";
 import type { ProcessLook } from "./inspect.ts";
 

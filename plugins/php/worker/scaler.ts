@@ -1,4 +1,4 @@
-import type { Clock } from "../fastcgi/clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 
 /** How a pool grows and shrinks. Times are ms. */
 export interface ScaleRules {
@@ -53,7 +53,7 @@ export class Scaler {
     const { idle, size } = this.#pool;
     if (idle < this.#low) this.#low = Math.max(0, idle);
     if (idle <= 0 && size < this.#rules.max) {
-      this.#stopLooking ??= this.#clock.after(this.#rules.lookEvery ?? 25, this.#look);
+      this.#stopLooking ??= this.#clock.setTimer(this.#rules.lookEvery ?? 25, this.#look);
     }
   }
 
@@ -69,7 +69,7 @@ export class Scaler {
     this.#late = late ? this.#late + 1 : 0;
     if (this.#late >= 2 && this.#pool.missing === 0) this.#grow(queued);
     if (this.#pool.size < this.#rules.max && (late || this.#pool.idle <= 0)) {
-      this.#stopLooking = this.#clock.after(this.#rules.lookEvery ?? 25, this.#look);
+      this.#stopLooking = this.#clock.setTimer(this.#rules.lookEvery ?? 25, this.#look);
     }
   };
 
@@ -85,7 +85,7 @@ export class Scaler {
   #beginWindow(): void {
     this.#low = Math.max(0, this.#pool.idle);
     this.#stopWindow?.();
-    this.#stopWindow = this.#clock.after(this.#rules.downAfter ?? 30_000, () => {
+    this.#stopWindow = this.#clock.setTimer(this.#rules.downAfter ?? 30_000, () => {
       this.#stopWindow = undefined;
       const { size } = this.#pool;
       if (this.#low > 0 && this.#pool.missing === 0) this.#pool.resize(Math.max(this.#min, size - this.#low));

@@ -1,4 +1,4 @@
-import type { Clock } from "../fastcgi/clock.ts";
+import type { Clock } from "../../../core/clock.ts";
 import type { Generation } from "./boots.ts";
 import { Member } from "./member.ts";
 import type { MemberOwner } from "./member_owner.ts";

@@ -1,11 +1,12 @@
 /** A virtual clock and sockets without a kernel. */
+import type { Clock as CoreClock } from "../../../core/clock.ts";
 import type { Clock } from "../../../plugins/php/fastcgi/clock.ts";
 import type { FcgiHandler, Progress } from "../../../plugins/php/fastcgi/handler.ts";
 import { END_REQUEST, HEADER, STDOUT } from "../../../plugins/php/fastcgi/record.ts";
 import type { FcgiSocket } from "../../../plugins/php/fastcgi/socket.ts";
 import type { CoreError } from "../../../core/error.ts";
 
-export class VirtualClock implements Clock {
+export class VirtualClock implements Clock, CoreClock {
   #now = 0;
   #timers = new Set<{ readonly at: number; readonly task: () => void }>();
 
@@ -17,6 +18,10 @@ export class VirtualClock implements Clock {
     const timer = { at: this.#now + ms, task };
     this.#timers.add(timer);
     return () => void this.#timers.delete(timer);
+  }
+
+  setTimer(ms: number, fire: () => void): () => void {
+    return this.after(ms, fire);
   }
 
   get pending(): number {
