@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import pLimit from "p-limit";
 import { freePorts } from "../support/ports.ts";
 import { openFiles } from "../support/php_apps/open_files.ts";
 import { alive, fpmChildren, residentBytes } from "../support/proc.ts";
@@ -24,7 +25,8 @@ import {
 } from "../support/server.ts";
 import { allowSlowTests, pause, waitFor, within } from "../support/wait.ts";
 
-allowSlowTests(60_000);
+// Waiting for its turn is part of a test's time.
+allowSlowTests(600_000);
 
 /** Each script notes its start in `notes/NAME`, one byte a run. */
 const note = (name: string) => `file_put_contents(__DIR__ . '/../notes/${name}', '.', FILE_APPEND);`;
@@ -122,28 +124,35 @@ async function refuses(port: number): Promise<boolean> {
   }
 }
 
+/** Most scenarios wait more than they work: two of them at once, for they look at the time as well. */
+const twoAtOnce = pLimit(2);
+
 for (const host of hosts()) {
-  /** One test: a site and a server of its own, and nothing left running after it. */
-  const scenario = (name: string, config: Config, body: (server: TestServer, site: Site) => Promise<void>) =>
-    test(name, async () => {
-      const site = new Site();
-      const server = await startServer({
-        host: host as HostName,
-        dir: site.dir,
-        config: { log: { access: "off" }, ...config },
-      });
-      try {
-        await body(server, site);
-      } catch (error) {
-        throw new Error(`${(error as Error).message}\n--- output of ${host} ---\n${server.output().slice(-4000)}`);
-      } finally {
-        await server[Symbol.asyncDispose]();
-        site.remove();
-      }
+  /** What one test does: a site and a server of its own, and nothing left running after it. */
+  const scene = (config: Config, body: (server: TestServer, site: Site) => Promise<void>) => async () => {
+    const site = new Site();
+    const server = await startServer({
+      host: host as HostName,
+      dir: site.dir,
+      config: { log: { access: "off" }, ...config },
     });
+    try {
+      await body(server, site);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n--- output of ${host} ---\n${server.output().slice(-4000)}`);
+    } finally {
+      await server[Symbol.asyncDispose]();
+      site.remove();
+    }
+  };
+  type Scene = Parameters<typeof scene>;
+  const scenario = (name: string, ...how: Scene) =>
+    test.concurrent(name, () => twoAtOnce(() => within(60_000, "The scenario", scene(...how)())));
+  /** For what needs the machine to itself. */
+  const alone = (name: string, ...how: Scene) => test(name, scene(...how));
 
   describe(`chaos on ${host}: workers that die`, () => {
-    scenario("a killed worker costs its own request and nobody else's", { php: { concurrency: 4 } }, async (server) => {
+    alone("a killed worker costs its own request and nobody else's", { php: { concurrency: 4 } }, async (server) => {
       const results: number[] = [];
       let running = true;
       const clients = Array.from({ length: 8 }, async () => {
@@ -426,7 +435,7 @@ for (const host of hosts()) {
     /** Memory may grow by what a garbage collector leaves lying about, and not by what passes through. */
     const flat = (host === "deno" ? 176 : 112) * MiB;
 
-    scenario("256 MiB go down to a slow reader in flat memory", { php: { concurrency: 1 } }, async (server) => {
+    alone("256 MiB go down to a slow reader in flat memory", { php: { concurrency: 1 } }, async (server) => {
       await request(server, "fast.php");
       const before = residentBytes(server.pid);
       const client = await RawClient.connect(server.port);
@@ -452,7 +461,7 @@ for (const host of hosts()) {
       await idle(server);
     });
 
-    scenario(
+    alone(
       "256 MiB go up in flat memory",
       { server: { max_body: "300MB", timeout: "60s" }, php: { concurrency: 1, ini: { post_max_size: "0" } } },
       async (server) => {
@@ -550,7 +559,7 @@ for (const host of hosts()) {
       expect((await cut)?.text() ?? "").not.toContain("slow");
     });
 
-    test("a port that is taken: exit 1, naming the address and who has it", async () => {
+    test.concurrent("a port that is taken: exit 1, naming the address and who has it", async () => {
       const [port, adminPort] = await freePorts(2);
       const holder = createServer().listen(port, "127.0.0.1");
       try {
@@ -569,7 +578,7 @@ for (const host of hosts()) {
       }
     });
 
-    test("a setting that does not exist: exit 2, naming it and the nearest", async () => {
+    test.concurrent("a setting that does not exist: exit 2, naming it and the nearest", async () => {
       const exit = await runToExit({ host, config: { admission: { max_queu: 5 } } });
       expect(exit.code).toBe(2);
       expect(exit.output).toContain("max_queu");
