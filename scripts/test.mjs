@@ -46,7 +46,7 @@ function capture(command, args, env = {}, show = straight) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
-      env: { ...process.env, FAIRLEAD_TEST_DATA: kept, ...env },
+      env: { ...process.env, TEST_KEPT: kept, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";

@@ -90,19 +90,23 @@ ${owner ? "user=mysql\n" : ""}${tlsLines(certificates)}${(options.options ?? [])
 }
 
 /**
- * Fills a data folder by `install`; or, where FAIRLEAD_TEST_DATA names a folder that lasts as long as a whole run of tests, with a
+ * Fills a data folder by `install`; or, where TEST_KEPT names a folder that lasts as long as a whole run of tests, with a
  * copy of what the first `install` made, which takes a fifth of the time.
  */
 function installOnce(data: string, install: () => void): void {
-  const kept = process.env["FAIRLEAD_TEST_DATA"];
+  const kept = process.env["TEST_KEPT"];
   if (!kept) return void install();
   const first = join(kept, "mariadb");
   if (existsSync(first)) return copy(first, data);
   install();
-  // Under its name only when it is whole: another run may be about to do the same.
+  // Under its name only when it is whole: another process may be at the same.
   const part = mkdtempSync(join(kept, "part-"));
   copy(data, join(part, "data"));
-  if (!existsSync(first)) renameSync(join(part, "data"), first);
+  try {
+    renameSync(join(part, "data"), first);
+  } catch (error) {
+    if (!existsSync(first)) throw error;
+  }
   rmSync(part, { recursive: true, force: true });
 }
 
