@@ -108,7 +108,7 @@ function raw(text: string, enough: RegExp, at = bound.at): Promise<string> {
       socket.destroy();
       resolve(seen + end);
     };
-    const timer = setTimeout(() => reject(new Error(`nothing like ${enough} within 15 s, only: ${seen}`)), 15_000);
+    const timer = setTimeout(() => reject(new Error(`nothing like ${enough} within 60 s, only: ${seen}`)), 60_000);
     socket.on("connect", () => socket.write(text));
     socket.on("data", (chunk) => {
       seen += chunk.toString("latin1");
