@@ -43,7 +43,16 @@ async function run(x: Exchange): Promise<Response> {
     });
   }
   if (x.path === "/endless") {
-    return new Response(new ReadableStream({ pull: (c) => c.enqueue(bytes), cancel: () => cancelled.resolve() }));
+    return new Response(
+      new ReadableStream({
+        async pull(c) {
+          // Not as fast as it can: on Deno nothing else in this process would have its turn.
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          c.enqueue(bytes);
+        },
+        cancel: () => cancelled.resolve(),
+      }),
+    );
   }
   if (x.path === "/slow") {
     // Longer than a connection may be idle between requests, where that is counted in ms.
