@@ -1,7 +1,8 @@
 // `npm test`: sets up, then checks, unit tests on both runtimes and end-to-end tests on Bun, Deno and the binary.
 // Arguments name parts to run alone: check, bun, deno, e2e (and any test path for bun, deno and e2e).
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { bun, deno, npmPackages, root, run, systemPackages, testNeeds } from "./setup.mjs";
 
@@ -14,19 +15,45 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 /** What failed, as its runner names it: the last lines of a run may be all that is kept of it. */
 const failures = [];
 
+/** What tests make once and use again, each time they run a database; gone when this ends. */
+const kept = mkdtempSync(join(tmpdir(), "fairlead-tests-"));
+process.on("exit", () => rmSync(kept, { recursive: true, force: true }));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
+
+/** Where a part writes: `stdout` or `stderr`, and what. */
+const straight = (stream, chunk) => void process[stream].write(chunk);
+
+/**
+ * Runs parts two of which can be under way at once, where there is a core for each: one works while the other waits. They share
+ * no port and no folder. The output of each is shown as one.
+ */
+async function besides(first, second) {
+  if (availableParallelism() < 2) {
+    await first(straight);
+    return await second(straight);
+  }
+  const held = [];
+  let write = (...said) => void held.push(said);
+  const other = second((...said) => write(...said));
+  await first(straight);
+  for (const said of held) straight(...said);
+  write = straight;
+  await other;
+}
+
 /** Runs a command with its output shown and kept. */
-function capture(command, args, env = {}) {
+function capture(command, args, env = {}, show = straight) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
-      env: { ...process.env, ...env },
+      env: { ...process.env, TEST_KEPT: kept, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
     for (const stream of ["stdout", "stderr"]) {
       child[stream].on("data", (chunk) => {
         output += chunk;
-        process[stream].write(chunk);
+        show(stream, chunk);
       });
     }
     child.on("close", (code) => resolve({ code, output }));
@@ -46,9 +73,10 @@ function count(name, code, { passed = 0, failed = 0, skipped = 0 }, named = []) 
 
 const number = (output, pattern) => Number(output.match(pattern)?.[1] ?? 0);
 
-async function bunTests(name, args, env) {
-  console.log(`\n== ${name}`);
-  const { code, output } = await capture(bun, ["test", "--timeout", "120000", ...args], { NO_COLOR: "1", ...env });
+async function bunTests(name, args, env, show = straight) {
+  show("stdout", `\n== ${name}\n`);
+  const all = ["test", "--timeout", "120000", ...args];
+  const { code, output } = await capture(bun, all, { NO_COLOR: "1", ...env }, show);
   count(name, code, {
     passed: number(output, /^\s*(\d+) pass$/m),
     failed: number(output, /^\s*(\d+) fail$/m),
@@ -57,9 +85,10 @@ async function bunTests(name, args, env) {
 }
 
 /** Deno reports a `describe` as one test with steps: the steps are the tests. */
-async function denoTests(name, args) {
-  console.log(`\n== ${name}`);
-  const { code, output } = await capture(deno, ["test", "-A", "--no-check", "--quiet", ...args], { NO_COLOR: "1" });
+async function denoTests(name, args, show = straight) {
+  show("stdout", `\n== ${name}\n`);
+  const all = ["test", "-A", "--no-check", "--quiet", ...args];
+  const { code, output } = await capture(deno, all, { NO_COLOR: "1" }, show);
   const closing = output.match(/^\w+ \| .*$/gm)?.at(-1) ?? "";
   const figure = (word) => number(closing, new RegExp(`(\\d+) ${word}`));
   const steps = (word) => number(closing, new RegExp(`\\d+ ${word} \\((\\d+) steps?\\)`));
@@ -114,7 +143,7 @@ if (runs("bun")) {
   // What the benches reckon with, and a short run of one that proves itself.
   await bunTests("unit tests on Bun", [...left, ...under([...units, "tests/bench"].map((path) => `./${path}`))]);
 }
-if (runs("deno")) {
+const denoUnits = (show) => {
   // What runs inside PHP, and what a server is asked about itself, is tested on one runtime; with paths, or by `npm run test:php`, on both.
   const inside = [
     "tests/php/frankenphp/",
@@ -125,14 +154,24 @@ if (runs("deno")) {
     "tests/dbproxy/sql/truth.",
     ...long,
   ];
-  await denoTests("unit tests on Deno", paths.length === 0 ? forDeno(units, inside) : paths);
-}
+  return denoTests("unit tests on Deno", paths.length === 0 ? forDeno(units, inside) : paths, show);
+};
+const files = (folder) =>
+  readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
+const databases = (show) => {
+  // Through the proxy, where one host is enough for most of them; `npm run test:db` runs them all, and directly too.
+  const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
+  const env = { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_DIRECT: "0" };
+  return bunTests("databases through Bun", short, env, show);
+};
+const database = runs("e2e") && paths.length === 0;
+if (runs("deno") && database) await besides(denoUnits, databases);
+else if (runs("deno")) await denoUnits(straight);
+else if (database) await databases(straight);
 if (runs("e2e")) {
   console.log("\n== build");
   count("build", run("node", ["scripts/build.mjs"]), { passed: 1 });
   const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
-  const files = (folder) =>
-    readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
   const everywhere = [...files("tests/e2e"), "./tests/e2e/php/workers.test.ts"];
   // The binary is Bun within: its chaos is that of Bun, and takes a minute.
   const chaos = paths.length === 0 ? ["./tests/e2e/chaos.test.ts"] : [];
@@ -142,15 +181,16 @@ if (runs("e2e")) {
   if (chaos.length > 0) await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
   if (paths.length === 0) {
     const once = files("tests/e2e/php").filter((name) => !everywhere.includes(name));
-    await bunTests("workers, compared with php-fpm", once, { FAIRLEAD_TEST_HOSTS: "bun" });
-  }
-  if (paths.length === 0) {
-    // Through the proxy, where one host is enough for most of them; `npm run test:db` runs them all, and directly too.
+    // Where scripts take too long, and where process 1 looks on until it is sure.
+    const waiting = once.filter((name) => /\/(bulkhead|process_one)\.test/.test(name));
+    const working = once.filter((name) => !waiting.includes(name));
+    await bunTests("workers, compared with php-fpm", working, { FAIRLEAD_TEST_HOSTS: "bun" });
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
-    const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
-    await bunTests("databases through Bun", short, { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_DIRECT: "0" });
     const others = { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" };
-    await bunTests("databases through Deno and the binary", few, others);
+    await besides(
+      (show) => bunTests("databases through Deno and the binary", few, others, show),
+      (show) => bunTests("workers that are waited for", waiting, { FAIRLEAD_TEST_HOSTS: "bun" }, show),
+    );
   }
 }
 

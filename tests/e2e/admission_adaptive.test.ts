@@ -81,7 +81,8 @@ const slow = { timeout: 60_000, every: 100 };
 
 for (const host of runtimes().slice(0, 1).filter((name) => name !== "nginx" && name !== "careless")) {
   describe(`the adaptive limit on ${host}`, () => {
-    test("falls while requests only wait for each other, and rises when they do not", async () => {
+    // Each with a server of its own, which has little to do.
+    test.concurrent("falls while requests only wait for each other, and rises when they do not", async () => {
       await using world = await World.start(host, "on");
       world.demand(1);
       const alone = await waitFor(() => world.metric("baseline_seconds"), { ...slow, what: "the baseline" });
@@ -101,7 +102,7 @@ for (const host of runtimes().slice(0, 1).filter((name) => name !== "nginx" && n
       expect([world.bad, existsSync(world.lock)]).toEqual([0, false]);
     });
 
-    test("in the shadow tells what it would do, and does nothing", async () => {
+    test.concurrent("in the shadow tells what it would do, and does nothing", async () => {
       await using world = await World.start(host, "shadow");
       world.demand(1);
       await waitFor(() => world.metric("baseline_seconds"), { ...slow, what: "the baseline" });

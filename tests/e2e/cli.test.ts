@@ -101,6 +101,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
         config: {
           plugins: { maintenance: { use: join(root, "examples/plugin/maintenance.ts"), flag } },
           log: { access: "off" },
+          php: { concurrency: 1 },
         },
       });
       writeFileSync(join(server.dir, "public/index.php"), "<?php echo 'open';");
@@ -136,7 +137,11 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       const socket = join(dir, `${host}.sock`);
       await using server = await startServer({
         host,
-        config: { server: { listen: ["127.0.0.1:0", `unix:${socket}`] }, log: { access: "off" } },
+        config: {
+          server: { listen: ["127.0.0.1:0", `unix:${socket}`] },
+          log: { access: "off" },
+          php: { concurrency: 1 },
+        },
       });
       writeFileSync(
         join(server.dir, "public/index.php"),
@@ -173,7 +178,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       ], { stdio: "ignore" });
       await using server = await startServer({
         host,
-        config: { server: { tls: { cert, key } }, log: { access: "off" } },
+        config: { server: { tls: { cert, key } }, log: { access: "off" }, php: { concurrency: 1 } },
       });
       writeFileSync(
         join(server.dir, "public/index.php"),
@@ -247,7 +252,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
   });
 
   test(`the access log of ${host} tells who asked for what, and PHP's own log carries the request's id`, async () => {
-    await using server = await startServer({ host, config: { log: { format: "json" } } });
+    await using server = await startServer({ host, config: { log: { format: "json" }, php: { concurrency: 1 } } });
     writeFileSync(join(server.dir, "public/index.php"), "<?php error_log('a word from PHP'); echo 'hello';");
     const response = await fetch(`${server.url}/x?y=1`, {
       headers: { "x-request-id": "my-id-1", "user-agent": 'ev"il\\' },

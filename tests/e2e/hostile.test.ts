@@ -487,7 +487,7 @@ for (const host of hosts()) {
         host,
         dir,
         config: {
-          server: { max_body: "10MB", max_header: "32KB", timeout: "5s" },
+          server: { max_body: "10MB", max_header: "32KB", timeout: "5s", body_timeout: "2s" },
           php: { concurrency: 2 },
           log: { access: "off" },
         },

@@ -210,11 +210,11 @@ async function see(client: RawClient, outs: boolean): Promise<Log> {
 }
 
 function servers(name: string, absent: string | undefined, start: () => Promise<Database>): void {
-  describe(absent === undefined ? name : `${name} (left out: ${absent})`, () => {
-    let server: Database | undefined;
+  if (absent !== undefined) return void describe(name, () => test.skip(`not here: ${absent}`, () => {}));
+  describe(name, () => {
+    let server: Database;
     const upgrades: Upgrade[] = [];
     beforeAll(async () => {
-      if (absent !== undefined) return;
       server = await start();
       for (const cut of [Infinity, 13]) upgrades.push(await startUpgrade(server.port, cut));
     });
@@ -231,12 +231,11 @@ function servers(name: string, absent: string | undefined, start: () => Promise<
     };
     for (const [kind, flags] of Object.entries(kinds)) {
       test(`a client ${kind} sees the same bytes through the relay as directly`, async () => {
-        if (!server) return;
         // MySQL 9 tells such a client that the OUT parameters end the reply, and sends an OK more.
         const trap = server.kind === "mysql" && kind === "with PS_MULTI_RESULTS";
         const look = async (place: { host: string; port: number }) => {
-          await server!.admin(...setup.slice(0, 6), "USE relay", ...setup.slice(6));
-          const client = await RawClient.login({ ...server!, ...place }, { flags, database: "relay" });
+          await server.admin(...setup.slice(0, 6), "USE relay", ...setup.slice(6));
+          const client = await RawClient.login({ ...server, ...place }, { flags, database: "relay" });
           try {
             return await see(client, !trap);
           } finally {
@@ -265,5 +264,5 @@ function servers(name: string, absent: string | undefined, start: () => Promise<
   });
 }
 
-servers("MariaDB", hasMariaDb() ? undefined : "not installed", () => startMariaDb({ options: ["local_infile=1"] }));
+servers("MariaDB", hasMariaDb() ? undefined : "not installed", () => startMariaDb());
 servers("MySQL 9", mysql9Absent(), () => startMysql9({ options: ["local_infile=1"] }));

@@ -1,11 +1,15 @@
 import { expect, test } from "bun:test";
 import { forEachServer } from "../../support/db_matrix.ts";
 import { php } from "../../support/php_client.ts";
+import { allowSlowTests, waitFor } from "../../support/wait.ts";
+
+allowSlowTests(60_000);
 
 // WordPress' own: MySQL warns of it.
 const mode = "NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-forEachServer("what SETs are known to do", {}, (way) => {
+// Over one connection: each session comes upon what those before it have left.
+forEachServer("what SETs are known to do", { proxy: { size: 1 } }, (way) => {
   /** What a session sees that sets what every session sets, and then runs one statement. */
   const session = (then: string) =>
     php(
@@ -31,12 +35,15 @@ forEachServer("what SETs are known to do", {}, (way) => {
     }
   });
 
-  test("costs the server nothing any more", async () => {
-    if (!way.proxied) return;
-    for (let i = 0; i < 3; i++) await session("SELECT 1");
-    const before = await counted();
-    for (let i = 0; i < 5; i++) await session("SELECT 1");
-    expect(await counted() - before).toBeLessThan(3);
+  test.skipIf(!way.proxied)("costs the server nothing any more", async () => {
+    // What is known is asked anew after some seconds, which may fall into any five sessions, but not into all.
+    await waitFor(async () => {
+      const before = await counted();
+      for (let i = 0; i < 5; i++) await session("SELECT 1");
+      const cost = await counted() - before;
+      if (cost < 3) return true;
+      throw new Error(`${cost} SETs by five sessions`);
+    }, { what: "sessions that cost nothing", timeout: 30_000, every: 0 });
 
     async function counted(): Promise<number> {
       return Number(

@@ -23,12 +23,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import pLimit from "p-limit";
 import { parse } from "smol-toml";
 import { alive } from "../../support/proc.ts";
 import { type Config, hosts, runToExit, startServer, type TestServer, total } from "../../support/server.ts";
 import { allowSlowTests, waitFor, within } from "../../support/wait.ts";
 
-allowSlowTests(60_000);
+// Waiting for its turn is part of a test's time.
+allowSlowTests(300_000);
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
@@ -270,7 +272,12 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
   // What follows is the pool's work, the same on every host.
   if (host !== hosts()[0]) continue;
 
-  test(`workers on ${host}: isolation by fork leaves no state, and survives a reload`, async () => {
+  /** Two at a time, each with a server of its own: one of them mostly waits. */
+  const twoAtOnce = pLimit(2);
+  const beside = (name: string, work: () => Promise<void>) =>
+    test.concurrent(name, () => twoAtOnce(() => within(60_000, "The test", work())));
+
+  beside(`workers on ${host}: isolation by fork leaves no state, and survives a reload`, async () => {
     await using server = await start(host, { script: "worker.php", isolation: "fork" });
     for (let i = 0; i < 6; i++) expect((await text(server, "/who")).split(" ")[1]).toBe("1");
     const answer = await within(20_000, "The reload", fetch(`${server.adminUrl}/-/reload`, { method: "POST" }));
@@ -278,7 +285,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     expect((await text(server, "/who")).split(" ")[1]).toBe("1");
   });
 
-  test(`workers on ${host}: named pools take their requests, each with its own engine`, async () => {
+  beside(`workers on ${host}: named pools take their requests, each with its own engine`, async () => {
     await using server = await start(host, {
       front_controller: "/index.php",
       pools: { api: { match: { path: ["/api/**"] }, script: "worker.php", concurrency: 1, env: { POOL: "api" } } },
@@ -289,7 +296,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     expect((await pools(server)).map(({ name }) => name)).toEqual(["php:api", "php"]);
   });
 
-  test(`workers on ${host}: a script starts in the root of its application, wherever it lies`, async () => {
+  beside(`workers on ${host}: a script starts in the root of its application, wherever it lies`, async () => {
     const dir = site();
     mkdirSync(join(dir, "deep/down"), { recursive: true });
     const script = "<?php $at = getcwd(); while (frankenphp_handle_request(function () use ($at) { echo $at; }));";
@@ -298,46 +305,55 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     expect(await text(server, "/")).toBe(realpathSync(dir));
   });
 
-  test(`workers on ${host}: a script that does not boot is told, tried slowly, and taken up when it is mended`, async () => {
-    const dir = site();
-    writeFileSync(join(dir, "broken.php"), "<?php fwrite(fopen('php://stderr', 'w'), \"no database\\n\"); exit(3);");
-    await using server = await startServer({
-      host,
-      dir,
-      probe: "/livez",
-      config: { log: { access: "off" }, php: { script: "broken.php", protocol: "frankenphp", concurrency: 2 } },
-    });
-    await waitFor(async () => {
-      const { parts } = await (await fetch(`${server.adminUrl}/readyz`)).json() as { parts: Record<string, string> };
-      return /exit code 3.*no database/s.test(parts["php"] ?? "");
-    }, { what: "the reason on /readyz" });
-    expect((await fetch(`${server.url}/plain`)).status).toBe(503);
-    cpSync(join(dir, "worker.php"), join(dir, "broken.php"));
-    await waitFor(async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200, {
-      what: "the pool to recover",
-      timeout: 20_000,
-    });
-    expect(await text(server, "/plain")).toBe("plain");
-    rmSync(dir, { recursive: true, force: true });
-  });
+  beside(
+    `workers on ${host}: a script that does not boot is told, tried slowly, and taken up when it is mended`,
+    async () => {
+      const dir = site();
+      writeFileSync(join(dir, "broken.php"), "<?php fwrite(fopen('php://stderr', 'w'), \"no database\\n\"); exit(3);");
+      await using server = await startServer({
+        host,
+        dir,
+        probe: "/livez",
+        config: { log: { access: "off" }, php: { script: "broken.php", protocol: "frankenphp", concurrency: 2 } },
+      });
+      await waitFor(async () => {
+        const { parts } = await (await fetch(`${server.adminUrl}/readyz`)).json() as { parts: Record<string, string> };
+        return /exit code 3.*no database/s.test(parts["php"] ?? "");
+      }, { what: "the reason on /readyz" });
+      expect((await fetch(`${server.url}/plain`)).status).toBe(503);
+      cpSync(join(dir, "worker.php"), join(dir, "broken.php"));
+      await waitFor(async () => (await fetch(`${server.adminUrl}/readyz`)).status === 200, {
+        what: "the pool to recover",
+        timeout: 20_000,
+      });
+      expect(await text(server, "/plain")).toBe("plain");
+      rmSync(dir, { recursive: true, force: true });
+    },
+  );
 
-  test(`workers on ${host}: code that is broken on disk takes no worker away, and a refused reload says so`, async () => {
-    const dir = site();
-    await using server = await start(host, { script: "worker.php", max_requests: 5 }, dir);
-    await text(server, "/who");
-    writeFileSync(join(dir, "worker.php"), "<?php throw new Exception('half a deploy'); // frankenphp_handle_request(");
-    const answer = await fetch(`${server.adminUrl}/-/reload`, { method: "POST" });
-    expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("half a deploy")]);
-    const statuses = await Promise.all(
-      Array.from({ length: 60 }, async () => (await fetch(`${server.url}/who`)).status),
-    );
-    expect(statuses.filter((status) => status !== 200)).toEqual([]);
-    cpSync(fixture("worker.php"), join(dir, "worker.php"));
-    expect((await fetch(`${server.adminUrl}/-/reload`, { method: "POST" })).status).toBe(200);
-    rmSync(dir, { recursive: true, force: true });
-  });
+  beside(
+    `workers on ${host}: code that is broken on disk takes no worker away, and a refused reload says so`,
+    async () => {
+      const dir = site();
+      await using server = await start(host, { script: "worker.php", max_requests: 5 }, dir);
+      await text(server, "/who");
+      writeFileSync(
+        join(dir, "worker.php"),
+        "<?php throw new Exception('half a deploy'); // frankenphp_handle_request(",
+      );
+      const answer = await fetch(`${server.adminUrl}/-/reload`, { method: "POST" });
+      expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("half a deploy")]);
+      const statuses = await Promise.all(
+        Array.from({ length: 60 }, async () => (await fetch(`${server.url}/who`)).status),
+      );
+      expect(statuses.filter((status) => status !== 200)).toEqual([]);
+      cpSync(fixture("worker.php"), join(dir, "worker.php"));
+      expect((await fetch(`${server.adminUrl}/-/reload`, { method: "POST" })).status).toBe(200);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  );
 
-  test(`workers on ${host}: nothing of a server stays that was killed`, async () => {
+  beside(`workers on ${host}: nothing of a server stays that was killed`, async () => {
     const dir = site();
     const temp = join(dir, "temp");
     mkdirSync(temp);
@@ -356,7 +372,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     rmSync(dir, { recursive: true, force: true });
   });
 
-  test(`workers on ${host}: a deploy that flips a link is followed by a reload`, async () => {
+  beside(`workers on ${host}: a deploy that flips a link is followed by a reload`, async () => {
     const dir = site();
     for (const release of ["one", "two"]) {
       cpSync(fixture(""), join(dir, release), { recursive: true });
