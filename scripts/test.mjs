@@ -127,8 +127,9 @@ function testFiles(folder) {
 npmPackages();
 systemPackages(testNeeds);
 
-const units = ["core", "config", "admission", "static", "metrics", "refresh", "php", "dbproxy", "bulkhead"]
-  .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
+/** Whatever folder of tests there is: one that was forgotten here would never run. */
+const units = readdirSync(join(root, "tests")).filter((area) => !["bench", "e2e", "support"].includes(area))
+  .map((area) => join("tests", area));
 /** Tests that start hundreds of PHP processes: `npm run test:php` runs them. */
 const long = paths.length === 0 ? ["tests/php/fork/"] : [];
 const under = (folders) => paths.length === 0 ? folders : paths;
