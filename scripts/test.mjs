@@ -1,7 +1,7 @@
 // `npm test`: sets up, then checks, unit tests on both runtimes and end-to-end tests on Bun, Deno and the binary.
 // Arguments name parts to run alone: check, bun, deno, e2e (and any test path for bun, deno and e2e).
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { bun, deno, npmPackages, root, run, systemPackages, testNeeds } from "./setup.mjs";
