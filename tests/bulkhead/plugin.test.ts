@@ -235,7 +235,10 @@ test("the admin listener shows who holds and who waits", async () => {
     ],
   });
   expect((await look("?name=idle")).bulkheads.length).toBe(1);
-  expect((await admin.request("/-/bulkheads?name=nobody")).status).toBe(404);
+  expect((await look("?name=export")).bulkheads).toMatchObject([{ name: "export", active: 1, queued: 1 }]);
+  for (const name of ["nobody", "no%20name"]) {
+    expect((await admin.request(`/-/bulkheads?name=${name}`)).status).toBe(404);
+  }
 });
 
 test("the admin listener shows the first hundred in order, and how many come behind them", async () => {

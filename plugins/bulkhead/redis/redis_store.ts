@@ -145,8 +145,12 @@ export class RedisStore implements InspectableStore {
     }
   }
 
-  async look(): Promise<Iterable<BulkheadView>> {
-    const lanes = [...this.#lanes.values()].slice(0, mostViews);
+  async look(name?: string): Promise<Iterable<BulkheadView>> {
+    const lanes: Lane[] = [];
+    for (const lane of name === undefined ? this.#lanes.values() : [this.#lanes.get(name)]) {
+      if (lanes.length === mostViews) break;
+      if (lane !== undefined) lanes.push(lane);
+    }
     // A reply may come when the lane has been forgotten: its people are nobody then.
     const views = lanes.map(async (lane) => {
       const counts = await this.counts(lane.name);
