@@ -32,6 +32,8 @@ describe("config", () => {
     expect(await wrong({ routes: [{ name: "a", max_concurrent: 1 }] })).toContain("expected path, host or method");
     expect(await wrong({ routes: [{ ...exports, key: "colour" }] })).toContain("header:NAME");
     expect(await wrong({ routes: [{ path: "/a", name: "a" }] })).toContain("[bulkhead.limits.a]");
+    expect(await wrong({ routes: [{ ...exports, within: "all" }] })).toContain("[bulkhead.limits.all]");
+    expect(await wrong({ routes: [{ ...exports, within: "export" }] })).toContain("another bulkhead");
   });
 });
 
