@@ -139,6 +139,7 @@ local function grant()
     local w, lease = record(id)
     if tonumber(call('ZSCORE', D, id) or 0) <= now then
       unqueue(id)
+      ${note("'what', 'given up', 'id', id, 'w', 0")}
     elseif w > limit then
       -- The limit has shrunk since it came: it would wait for ever, and all behind it.
       unqueue(id)
