@@ -46,6 +46,10 @@ async function judgeServer(kind: ServerKind): Promise<number> {
     return { child, output: () => output };
   }
   const hosts = Array.from({ length: hostCount }, startHost);
+  // Also where this fails half way.
+  process.on("exit", () => {
+    for (const { child } of hosts) if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  });
 
   type Entries = [id: string, fields: string[]][];
   const read = (entries: Entries) => {
