@@ -43,4 +43,32 @@ if (serverAbsent("redis") === undefined) {
       await server.stop();
     }
   });
+
+  test("fences rise though the data is lost between two grants of one millisecond", async () => {
+    const server = await RedisServer.start();
+    const client = await connectTo(server.url);
+    try {
+      const keys = keysOf("t:", "b");
+      const acquire = (id: string) =>
+        client.sendCommand([
+          "EVAL",
+          mainScript({ prefix: "t:" }),
+          String(keys.length),
+          ...keys,
+          ...acquireArgs("h", {
+            ...{ id, weight: 1, leaseMs: 100, waitMs: 0, maxQueue: Infinity, limit: 2, declare: true, again: false },
+            ...{ ticket: 0, silenceMs: 50, join: false },
+          }),
+        ]) as unknown as Promise<[number, string]>;
+      for (let i = 0; i < 50; i++) {
+        const [a, b, , c] = await Promise.all([acquire("h.a"), acquire("h.b"), client.flushAll(), acquire("h.c")]);
+        const fences = [a, b, c].map(([, fence]) => Number(fence));
+        expect(fences).toEqual([...new Set(fences)].sort((x, y) => x - y));
+        await client.flushAll();
+      }
+    } finally {
+      client.destroy();
+      await server.stop();
+    }
+  });
 }
