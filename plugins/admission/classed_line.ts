@@ -3,6 +3,7 @@ import { defaultClass, placeOf } from "./classes.ts";
 import type { ClassLine } from "./class_line.ts";
 import type { KeyLine } from "./key_line.ts";
 import type { WaitingLine } from "./line.ts";
+import { merged } from "./merged.ts";
 import { COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
 import { Turns } from "./turns.ts";
 
@@ -147,8 +148,8 @@ export class ClassedLine extends Turns implements WaitingLine {
     return Math.min(this.weight + weight, ofClass * shares / own.share);
   }
 
-  *[Symbol.iterator](): Generator<Node> {
-    yield* this.classes.flatMap(({ arrivals }) => [...arrivals]).sort((a, b) => a[SEQ]! - b[SEQ]!);
+  [Symbol.iterator](): Generator<Node> {
+    return merged(this.classes.map(({ arrivals }) => arrivals));
   }
 
   /** `line` has cost its class and key `more` than they were charged. */

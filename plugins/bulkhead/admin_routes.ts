@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { describeOwner } from "./describe_owner.ts";
 import { type BulkheadView, inspectable } from "./inspect.ts";
 import type { Limits } from "./limits.ts";
+import { isName } from "./name.ts";
 import type { BulkheadStore } from "./store.ts";
 
 /** Holders and waiters that are shown of one bulkhead, and bulkheads that are shown. */
@@ -17,13 +18,13 @@ export function adminRoutes(app: Hono, store: BulkheadStore, limits: Limits): vo
     const wanted = c.req.query("name");
     const shown = new Map<string, unknown>();
     if (inspectable(store)) {
-      for (const view of await store.look()) {
+      for (const view of await store.look(wanted)) {
         if (shown.size >= mostBulkheads) break;
-        if (wanted === undefined || view.name === wanted) shown.set(view.name, show(view));
+        shown.set(view.name, show(view));
       }
     }
     for (const name of wanted === undefined ? Array.from(limits, ([known]) => known) : [wanted]) {
-      if (shown.has(name)) continue;
+      if (shown.has(name) || !isName(name)) continue;
       const counts = await store.counts(name);
       if (counts !== undefined) shown.set(name, show({ name, ...counts, held: [], line: [] }));
     }

@@ -23,6 +23,7 @@ export interface RouteTable extends TermsTable {
   readonly name: string;
   readonly max_concurrent?: number | undefined;
   readonly key: string;
+  readonly within?: string | undefined;
 }
 
 /** The `[bulkhead]` table. */
@@ -65,10 +66,13 @@ const route = z.strictObject({
   }).default("none").describe(
     "What gets a bulkhead of its own: each client address, host, path, or value of a header or a cookie.",
   ),
+  within: name.optional().describe(
+    "A bulkhead of [bulkhead.limits] whose permits these take, too: the cap of all keys together, at which they take turns.",
+  ),
   ...terms,
 }).refine((one) => one.path !== undefined || one.host !== undefined || one.method !== undefined, {
   error: "expected path, host or method",
-});
+}).refine((one) => one.within !== one.name, { error: "expected within to name another bulkhead than name" });
 
 /** The schema of the `[bulkhead]` table. */
 export const bulkheadTable: z.ZodType<BulkheadTable> = z.strictObject({

@@ -28,8 +28,8 @@ export interface BulkheadView extends BulkheadCounts {
 
 /** A store that can tell who holds and who waits. */
 export interface InspectableStore extends BulkheadStore {
-  /** Every bulkhead that is used, or was lately. */
-  look(): Awaitable<Iterable<BulkheadView>>;
+  /** Every bulkhead that is used, or was lately; with a name, that one alone, if it is. */
+  look(name?: string): Awaitable<Iterable<BulkheadView>>;
 }
 
 /** `all`, each as `view` has it, made as they are read: a line may be long, and most looks are at its length. */

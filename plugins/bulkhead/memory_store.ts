@@ -102,9 +102,10 @@ export class MemoryStore implements InspectableStore, Keeper {
     for (const grant of [...known.holds]) this.end(grant, false);
   }
 
-  *look(): Generator<BulkheadView> {
+  *look(name?: string): Generator<BulkheadView> {
     const now = this.#clock.now();
-    for (const room of this.#rooms) yield room.view(now);
+    const only = name === undefined ? undefined : this.#rooms.find(name);
+    for (const room of name === undefined ? this.#rooms : only === undefined ? [] : [only]) yield room.view(now);
   }
 
   end(grant: MemoryGrant, lost: boolean): void {

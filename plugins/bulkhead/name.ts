@@ -18,16 +18,17 @@ export function checkBaseName(name: string): string {
 }
 
 /**
- * Checks the name of a bulkhead as stores see it: that of {@linkcode checkBaseName}, or such a name, a slash and a key as
- * {@linkcode keyedName} writes it; at most 255 characters. No store keeps anything of its own under a name that passes.
- *
- * @throws CoreError `BULKHEAD_NAME`
+ * Whether that is the name of a bulkhead as stores see it: that of {@linkcode checkBaseName}, or such a name, a slash and a key as
+ * {@linkcode keyedName} writes it; at most 255 characters. No store keeps anything of its own under such a name.
  */
-export function checkName(name: string): string {
+export function isName(name: string): boolean {
   const base = keyed.exec(name)?.[1] ?? name;
-  if (name.length > longestKeyed || base.length > longestName || !plain.test(base) || name.includes("\n")) {
-    throw badName(name);
-  }
+  return name.length <= longestKeyed && base.length <= longestName && plain.test(base) && !name.includes("\n");
+}
+
+/** @throws CoreError `BULKHEAD_NAME` for what is no name ({@linkcode isName}) */
+export function checkName(name: string): string {
+  if (!isName(name)) throw badName(name);
   return name;
 }
 

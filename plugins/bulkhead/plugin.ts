@@ -66,15 +66,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
         scripts: ctx.find(ScriptSettings),
         log: ctx.log,
       });
-      const routes = config.routes.map((route) =>
-        new CappedRoute(
-          store,
-          route,
-          { ...limits.of(route.name), ...given(termsOf(route.name, route)) },
-          requests,
-          () => clock.now(),
-        )
-      );
+      const routes = config.routes.map((route) => new CappedRoute(store, route, limits, requests, () => clock.now()));
 
       return {
         // Before PHP starts: it is told the socket.
@@ -108,11 +100,6 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
       };
     },
   }) as AnyPlugin;
-}
-
-/** `terms` without those that nobody gave. */
-function given<T extends object>(terms: T): Partial<T> {
-  return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 export default bulkhead() as AnyPlugin;

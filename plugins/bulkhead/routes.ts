@@ -3,14 +3,15 @@ import { thenable } from "../../core/hooks.ts";
 import { hostName } from "../../core/http/host.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 import type { Awaitable, Permit } from "../../core/plugin.ts";
-import type { RouteTable } from "./config.ts";
+import { type RouteTable, termsOf } from "./config.ts";
 import { noLimit } from "./errors.ts";
-import { type Terms, usualLease } from "./limits.ts";
+import { type Limits, type Terms, usualLease } from "./limits.ts";
 import { fitsKey, keyedName } from "./name.ts";
 import { refusal } from "./refusal.ts";
 import { requestKey } from "./request_key.ts";
 import type { RequestOwners } from "./request_owners.ts";
-import type { BulkheadAnswer, BulkheadAsk, BulkheadStore } from "./store.ts";
+import type { BulkheadAsk, BulkheadStore } from "./store.ts";
+import { acquireWithin, type Denied, type Held } from "./within.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
 const shortMs = 50;
@@ -39,6 +40,7 @@ export class CappedRoute {
   readonly #name: string;
   readonly #limit: number;
   readonly #terms: Terms;
+  readonly #around: Pick<BulkheadAsk, "name" | "limit"> | undefined;
   readonly #key: ((x: Exchange) => string) | undefined;
   readonly #requests: RequestOwners;
   readonly #waiting = new Set<AbortController>();
@@ -46,12 +48,19 @@ export class CappedRoute {
   #draining = false;
 
   /**
-   * `requests`: told who holds a permit; `now`: the clock of `Exchange.deadline`.
+   * `limits`: where it and the bulkhead around it have their terms, as far as `route` does not say; `requests`: told who holds a
+   * permit; `now`: the clock of `Exchange.deadline`.
    *
-   * @throws CoreError `BULKHEAD_UNKNOWN` when `terms` have no limit
+   * @throws CoreError `BULKHEAD_UNKNOWN` for a bulkhead without a limit
    */
-  constructor(store: BulkheadStore, route: RouteTable, terms: Terms, requests: RequestOwners, now: () => number) {
+  constructor(store: BulkheadStore, route: RouteTable, limits: Limits, requests: RequestOwners, now: () => number) {
+    const terms: Terms = { ...limits.of(route.name), ...given(termsOf(route.name, route)) };
     if (terms.maxConcurrent === undefined) throw noLimit(route.name);
+    if (route.within !== undefined) {
+      const limit = limits.of(route.within)?.maxConcurrent;
+      if (limit === undefined) throw noLimit(route.within);
+      this.#around = { name: route.within, limit };
+    }
     this.matches = matcher(route);
     this.#store = store;
     this.#name = route.name;
@@ -71,8 +80,11 @@ export class CappedRoute {
   admit(x: Exchange): Awaitable<Permit | Response> {
     if (this.#draining) return this.#refuse(x, { granted: false, reason: "draining", waitedMs: 0, retryAfterMs: 0 });
     const aborter = new AbortController();
-    const answer = this.#store.acquire(this.#ask(x, aborter.signal));
-    if (!thenable(answer)) return this.#answer(x, answer as BulkheadAnswer);
+    const ask = this.#ask(x, aborter.signal);
+    const answer: Awaitable<Held | Denied> = this.#around === undefined
+      ? this.#store.acquire(ask)
+      : acquireWithin(this.#store, ask, this.#around);
+    if (!thenable(answer)) return this.#answer(x, answer as Held | Denied);
     this.#waiting.add(aborter);
     const stay = x.onGone(() => aborter.abort());
     return Promise.resolve(answer).then((settled) => this.#answer(x, settled)).finally(() => {
@@ -96,7 +108,7 @@ export class CappedRoute {
     };
   }
 
-  #answer(x: Exchange, answer: BulkheadAnswer): Permit | Response {
+  #answer(x: Exchange, answer: Held | Denied): Permit | Response {
     const { waitedMs } = answer;
     if (waitedMs > 0) x.extra.push(["server-timing", `bulkhead;dur=${waitedMs.toFixed(1)}`]);
     if (!answer.granted) return this.#refuse(x, answer);
@@ -117,10 +129,15 @@ export class CappedRoute {
     return permit;
   }
 
-  #refuse(x: Exchange, denial: BulkheadAnswer & { readonly granted: false }): Response {
+  #refuse(x: Exchange, denial: Denied): Response {
     x.handler = "bulkhead";
     const reason = denial.reason === "cancelled" && this.#draining ? "draining" : denial.reason;
     const late = reason === "timeout" && this.#now() >= x.deadline;
-    return refusal(late ? "late" : reason, denial.retryAfterMs, this.#key !== undefined);
+    return refusal(late ? "late" : reason, denial.retryAfterMs, this.#key !== undefined && !denial.around);
   }
+}
+
+/** `terms` without those that nobody gave. */
+function given<T extends object>(terms: T): Partial<T> {
+  return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -32,6 +32,8 @@ describe("config", () => {
     expect(await wrong({ routes: [{ name: "a", max_concurrent: 1 }] })).toContain("expected path, host or method");
     expect(await wrong({ routes: [{ ...exports, key: "colour" }] })).toContain("header:NAME");
     expect(await wrong({ routes: [{ path: "/a", name: "a" }] })).toContain("[bulkhead.limits.a]");
+    expect(await wrong({ routes: [{ ...exports, within: "all" }] })).toContain("[bulkhead.limits.all]");
+    expect(await wrong({ routes: [{ ...exports, within: "export" }] })).toContain("another bulkhead");
   });
 });
 
@@ -235,7 +237,10 @@ test("the admin listener shows who holds and who waits", async () => {
     ],
   });
   expect((await look("?name=idle")).bulkheads.length).toBe(1);
-  expect((await admin.request("/-/bulkheads?name=nobody")).status).toBe(404);
+  expect((await look("?name=export")).bulkheads).toMatchObject([{ name: "export", active: 1, queued: 1 }]);
+  for (const name of ["nobody", "no%20name"]) {
+    expect((await admin.request(`/-/bulkheads?name=${name}`)).status).toBe(404);
+  }
 });
 
 test("the admin listener shows the first hundred in order, and how many come behind them", async () => {

@@ -1,9 +1,12 @@
+import { systemClock } from "../../../core/clock.ts";
 import { CoreError } from "../../../core/error.ts";
-import { badLimit, badTime, badWeight } from "../errors.ts";
+import { badLimit } from "../errors.ts";
+import { inTime, patientTimer } from "../in_time.ts";
 import { checkName } from "../name.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadDenialReason, BulkheadStore } from "../store.ts";
 import { readCounted, readDeny, readFault, readGrant, readReleased } from "./answers.ts";
 import { writeAcquire, writeCounts, writeRelease, writeResize } from "./asks.ts";
+import { checkAsk } from "./check_ask.ts";
 import { ClientConnection } from "./connection.ts";
 import { bare, broken, expectLength, op } from "./frame.ts";
 import { RemoteGrant } from "./remote_grant.ts";
@@ -17,15 +20,20 @@ export interface LocalStoreOptions {
    * with a fence of 0.
    */
   readonly onUnavailable?: "closed" | "open";
-  /** How long (ms) the server may take to greet; 2 s when absent. */
+  /** How long (ms) the server may take to greet, and beyond the longest wait to answer; 2 s when absent. */
   readonly greetMs?: number;
   /** What a listener for lost permits threw; thrown in a microtask of its own when absent. */
   readonly onError?: (error: unknown) => void;
 }
 
+/** How long (ms) who gives back waits to hear whether it was in time. */
+const hasteMs = 10;
+
 interface Asked {
   onAnswer(type: number, payload: DataView): void;
   onGone(cause: Error): void;
+  /** The store takes nobody any more. */
+  onClose?(): void;
 }
 
 /**
@@ -41,7 +49,10 @@ interface Asked {
 export class LocalStore implements BulkheadStore {
   readonly kind = "local";
   readonly #options: LocalStoreOptions;
+  readonly #greetMs: number;
   readonly #asked = new Map<number, Asked>();
+  /** Numbers whose answers come to nobody: what is granted goes back. */
+  readonly #forgotten = new Set<number>();
   readonly #held = new Map<number, RemoteGrant>();
   readonly #owners = new WeakMap<object, number>();
   #connection: ClientConnection | undefined;
@@ -52,50 +63,55 @@ export class LocalStore implements BulkheadStore {
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
+    this.#greetMs = options.greetMs ?? 2000;
   }
 
   async acquire(ask: BulkheadAsk): Promise<BulkheadAnswer> {
-    check(ask);
+    checkAsk(ask);
     const began = performance.now();
     const denied = (reason: BulkheadDenialReason, cause?: unknown): BulkheadAnswer => {
       const waitedMs = performance.now() - began;
       return { granted: false, reason, waitedMs, retryAfterMs: 0, ...(cause === undefined ? {} : { cause }) };
     };
-    const { name, weight, signal } = ask;
+    const { name, weight, maxWaitMs, signal } = ask;
     if (this.#closed) return denied("draining");
     if (signal?.aborted) return denied("cancelled");
     const number = this.#next();
-    const cancel = () => this.#connection?.write(bare(op.cancel, number));
-    signal?.addEventListener("abort", cancel);
+    let off = () => {};
+    let cancel = () => {};
     try {
       return await new Promise<BulkheadAnswer>((resolve, reject) => {
+        /** Without the server, which may be slow, or stopped. */
+        const leave = (answer: BulkheadAnswer) => {
+          this.#forget(number);
+          this.#connection?.write(bare(op.cancel, number));
+          resolve(answer);
+        };
+        const unavailable = (cause: Error): BulkheadAnswer => {
+          if (this.#options.onUnavailable !== "open") return denied("unavailable", cause);
+          const granted = { fence: 0, waitedMs: performance.now() - began, position: 0 };
+          return new RemoteGrant(name, weight, granted, () => Promise.resolve(true));
+        };
+        cancel = () => leave(denied("cancelled"));
+        signal?.addEventListener("abort", cancel);
+        const late = maxWaitMs + this.#greetMs;
+        off = patientTimer(systemClock, late, () => leave(unavailable(noAnswer(late))));
         this.#send(number, writeAcquire(number, { ...ask, maxQueue: ask.maxQueue, owner: this.#ownerOf(ask.owner) }), {
           onAnswer: (type, payload) => {
             if (type === op.grant) {
               const grant = new RemoteGrant(name, weight, readGrant(payload), () => this.#giveBack(number));
               this.#held.set(number, grant);
-              if (this.#closed || signal?.aborted) {
-                void grant.release();
-                resolve(denied(this.#closed ? "draining" : "cancelled"));
-              } else resolve(grant);
-            } else if (type === op.deny) {
-              const denial = readDeny(payload);
-              // Whoever closes cancels what is on its way.
-              resolve({ granted: false, ...denial, reason: this.#closed ? "draining" : denial.reason });
-            } else if (type === op.fault) reject(readFault(payload));
+              resolve(grant);
+            } else if (type === op.deny) resolve({ granted: false, ...readDeny(payload) });
+            else if (type === op.fault) reject(readFault(payload));
             else throw broken(`Expected an answer to an acquire, got type ${type}`);
           },
-          onGone: (cause) => {
-            if (this.#closed) resolve(denied("draining"));
-            else if (signal?.aborted) resolve(denied("cancelled"));
-            else if (this.#options.onUnavailable === "open") {
-              const granted = { fence: 0, waitedMs: performance.now() - began, position: 0 };
-              resolve(new RemoteGrant(name, weight, granted, () => Promise.resolve(true)));
-            } else resolve(denied("unavailable", cause));
-          },
+          onGone: (cause) => resolve(unavailable(cause)),
+          onClose: () => leave(denied("draining")),
         });
       });
     } finally {
+      off();
       signal?.removeEventListener("abort", cancel);
     }
   }
@@ -116,25 +132,32 @@ export class LocalStore implements BulkheadStore {
   /** Who waits is answered with `draining`. The connection closes when nothing is held any more. */
   close(): void {
     this.#closed = true;
-    for (const number of this.#asked.keys()) this.#connection?.write(bare(op.cancel, number));
+    for (const asked of [...this.#asked.values()]) asked.onClose?.();
     this.#settle();
   }
 
   /** @throws CoreError `BULKHEAD_UNAVAILABLE` */
   #count(number: number, bytes: Uint8Array): Promise<BulkheadCounts | undefined> {
-    return new Promise((resolve, reject) =>
+    let off!: () => void;
+    const answer = new Promise<BulkheadCounts | undefined>((resolve, reject) => {
+      const onGone = (cause: Error) => {
+        const text = `Cannot ask for bulkheads at ${this.#options.path}: ${cause.message}`;
+        reject(new CoreError("BULKHEAD_UNAVAILABLE", text, { status: 503, cause }));
+      };
+      off = patientTimer(systemClock, this.#greetMs, () => {
+        this.#forget(number);
+        onGone(noAnswer(this.#greetMs));
+      });
       this.#send(number, bytes, {
         onAnswer: (type, payload) => {
           if (type === op.counted) resolve(readCounted(payload));
           else if (type === op.fault) reject(readFault(payload));
           else throw broken(`Expected counts, got type ${type}`);
         },
-        onGone: (cause) => {
-          const text = `Cannot ask for bulkheads at ${this.#options.path}: ${cause.message}`;
-          reject(new CoreError("BULKHEAD_UNAVAILABLE", text, { status: 503, cause }));
-        },
-      })
-    );
+        onGone,
+      });
+    });
+    return answer.finally(off);
   }
 
   #send(number: number, bytes: Uint8Array, asked: Asked): void {
@@ -145,8 +168,7 @@ export class LocalStore implements BulkheadStore {
   }
 
   #connect(): ClientConnection {
-    const { path, greetMs = 2000 } = this.#options;
-    return new ClientConnection(path, greetMs, {
+    return new ClientConnection(this.#options.path, this.#greetMs, {
       onAnswer: (type, number, payload) => this.#answered(type, number, payload),
       onClose: (cause) => this.#gone(cause),
     });
@@ -158,6 +180,8 @@ export class LocalStore implements BulkheadStore {
       const grant = this.#held.get(number);
       this.#held.delete(number);
       grant?.lose(this.#options.onError ?? throwLater);
+    } else if (this.#forgotten.delete(number)) {
+      if (type === op.grant) this.#connection?.write(writeRelease(number, false));
     } else {
       const asked = this.#asked.get(number);
       if (asked === undefined) throw broken(`Expected an answer to what was asked, got number ${number}`);
@@ -174,7 +198,7 @@ export class LocalStore implements BulkheadStore {
 
   #giveBack(number: number): Promise<boolean> {
     this.#held.delete(number);
-    return new Promise((resolve) =>
+    const answer = new Promise<boolean>((resolve) =>
       this.#send(number, writeRelease(number, true), {
         onAnswer: (type, payload) => {
           if (type === op.released) resolve(readReleased(payload));
@@ -184,12 +208,23 @@ export class LocalStore implements BulkheadStore {
         onGone: () => resolve(true),
       })
     );
+    return inTime(systemClock, hasteMs, answer, undefined).then((known) => {
+      if (known === undefined) this.#forget(number);
+      return known ?? true;
+    });
+  }
+
+  /** Nobody waits for the answer to `number` any more. */
+  #forget(number: number): void {
+    if (this.#asked.delete(number)) this.#forgotten.add(number);
+    this.#settle();
   }
 
   #gone(cause: Error): void {
     this.#connection = undefined;
     const asked = [...this.#asked.values()], held = [...this.#held.values()];
     this.#asked.clear();
+    this.#forgotten.clear();
     this.#held.clear();
     for (const grant of held) grant.lose(this.#options.onError ?? throwLater);
     for (const one of asked) one.onGone(cause);
@@ -205,7 +240,7 @@ export class LocalStore implements BulkheadStore {
 
   #next(): number {
     do this.#number = this.#number % 0xffff_ffff + 1; while (
-      this.#asked.has(this.#number) || this.#held.has(this.#number)
+      this.#asked.has(this.#number) || this.#forgotten.has(this.#number) || this.#held.has(this.#number)
     );
     return this.#number;
   }
@@ -218,11 +253,6 @@ export class LocalStore implements BulkheadStore {
   }
 }
 
-function check({ name, limit, weight, leaseMs, maxWaitMs, maxQueue = 0 }: BulkheadAsk): void {
-  checkName(name);
-  if (!Number.isSafeInteger(limit) || limit < 1) throw badLimit(name, limit);
-  if (!Number.isSafeInteger(weight) || weight < 1) throw badWeight(name, weight, limit);
-  if (!(leaseMs > 0)) throw badTime(name, "the lease", leaseMs);
-  if (!(maxWaitMs >= 0)) throw badTime(name, "the longest wait", maxWaitMs);
-  if (!(maxQueue >= 0)) throw badTime(name, "the line", maxQueue);
+function noAnswer(ms: number): CoreError {
+  return broken(`Expected an answer within ${ms} ms`);
 }

@@ -5,6 +5,7 @@ import { LanePlace } from "./circles.ts";
 import { Debts } from "./debts.ts";
 import { type GrantKeeper, guardOf, RedisGrant } from "./grant.ts";
 import type { Host } from "./host.ts";
+import { inTime } from "../in_time.ts";
 import { Line } from "./line.ts";
 import { idleMs, Pulse } from "./pulse.ts";
 import { Recovery } from "./recovery.ts";
@@ -91,6 +92,7 @@ export class Lane implements GrantKeeper {
     });
   }
 
+  /** Who gives back does not wait for a Redis that is slow: it hears of it when it can, or the lease ends. */
   async giveBack(grant: RedisGrant): Promise<boolean> {
     this.#ends(grant, "back");
     const back = this.calls.release(grant.id).then(
@@ -104,9 +106,9 @@ export class Lane implements GrantKeeper {
       },
     );
     if (this.host.outage) this.away.admit();
-    const result = await back;
-    this.ended();
-    return result;
+    void back.finally(() => this.ended());
+    const { clock, link } = this.host;
+    return await inTime(clock, link.haste, back, true);
   }
 
   lose(grant: RedisGrant): void {

@@ -38,6 +38,9 @@ interface Call {
 /** No answer is called late before it has taken so long, in ms: a server forks, a client collects its garbage. */
 const leastPatience = 50;
 
+/** As long as that (ms), or twice a quick answer's time, is waited for one that changes nothing any more. */
+const leastHaste = 5;
+
 /** What a server says that cannot serve now; another, or the same a little later, can. */
 const unfit = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOAUTH|WRONGPASS|NOPERM|NOREPLICAS|MOVED|UNBLOCKED)/;
 
@@ -88,6 +91,11 @@ export class RedisLink<Script extends string> {
    */
   get patience(): number {
     return Math.min(Math.max(3 * this.#quick, leastPatience), this.#options.commandTimeout);
+  }
+
+  /** How long (ms) is waited for the answer to what is done anyway: giving back. */
+  get haste(): number {
+    return Math.min(Math.max(2 * this.#quick, leastHaste), this.patience);
   }
 
   /** Dials; resolves when the first attempt has ended, well or not. */

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { badLimit, badWeight } from "../errors.ts";
+import { inTime } from "../in_time.ts";
 import type { BulkheadView, InspectableStore } from "../inspect.ts";
 import { KnownOwners } from "../known_owners.ts";
 import { checkName } from "../name.ts";
@@ -144,8 +145,12 @@ export class RedisStore implements InspectableStore {
     }
   }
 
-  async look(): Promise<Iterable<BulkheadView>> {
-    const lanes = [...this.#lanes.values()].slice(0, mostViews);
+  async look(name?: string): Promise<Iterable<BulkheadView>> {
+    const lanes: Lane[] = [];
+    for (const lane of name === undefined ? this.#lanes.values() : [this.#lanes.get(name)]) {
+      if (lanes.length === mostViews) break;
+      if (lane !== undefined) lanes.push(lane);
+    }
     // A reply may come when the lane has been forgotten: its people are nobody then.
     const views = lanes.map(async (lane) => {
       const counts = await this.counts(lane.name);
@@ -171,8 +176,9 @@ export class RedisStore implements InspectableStore {
   async close(): Promise<void> {
     this.#closed = true;
     this.#reach.close();
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.drain()));
-    await this.#starting;
+    const told = Promise.all([...this.#lanes.values()].map((lane) => lane.drain())).then(() => this.#starting);
+    // What Redis does not hear of ends with its time: nobody's end waits for that.
+    await inTime(this.#clock, this.#link.patience, told, undefined);
     this.#emptied();
   }
 

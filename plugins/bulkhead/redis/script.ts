@@ -23,8 +23,8 @@ export interface ScriptOptions {
 }
 
 const serverClock = `local t = call('TIME')
-local wall = t[1] * 1000 + math.floor(t[2] / 1000)`;
-const injectedClock = `local wall = tonumber(ARGV[#ARGV])`;
+local wall, micros = t[1] * 1000 + math.floor(t[2] / 1000), t[2] % 1000`;
+const injectedClock = `local wall, micros = tonumber(ARGV[#ARGV]), 0`;
 
 /**
  * The main script. Its keys are those of `keysOf`; its first argument is what to do, the second the host. What each operation takes
@@ -83,7 +83,8 @@ local function hold(id, w, lease, token)
   soon(now + lease)
 end
 local function nextFence()
-  fence = math.max(fence + 1, now * 1024)
+  -- With the microseconds it is above all of the same millisecond, too, should they have been lost meanwhile.
+  fence = math.max(fence + 1, now * 1024 + micros)
   return fence
 end
 local function extend(id, lease)
@@ -139,6 +140,7 @@ local function grant()
     local w, lease = record(id)
     if tonumber(call('ZSCORE', D, id) or 0) <= now then
       unqueue(id)
+      ${note("'what', 'given up', 'id', id, 'w', 0")}
     elseif w > limit then
       -- The limit has shrunk since it came: it would wait for ever, and all behind it.
       unqueue(id)

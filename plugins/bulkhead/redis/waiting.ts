@@ -1,10 +1,8 @@
 import type { Clock } from "../../../core/clock.ts";
 import type { Place, Standing } from "../deadlock.ts";
+import { patientTimer } from "../in_time.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadDenialReason } from "../store.ts";
 import type { RedisOwner } from "./host.ts";
-
-/** What {@linkcode Waiting.arm} counts in, in ms. */
-const sliceMs = 25;
 
 /** One ask on its way: the node of the host's own line. */
 export class Waiting implements Standing {
@@ -69,17 +67,10 @@ export class Waiting implements Standing {
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }
 
-  /**
-   * Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. Of a time in which the process was stopped
-   * or busy only a slice counts: what came meanwhile is heard first.
-   */
+  /** Runs `then` in `ms`, in place of what was to run before, unless it is answered by then. */
   arm(clock: Clock, ms: number, then: () => void): void {
     this.#timer?.();
-    const slice = Math.min(ms, sliceMs);
-    this.#timer = clock.setTimer(slice, () => {
-      if (ms > slice) this.arm(clock, ms - slice, then);
-      else then();
-    });
+    this.#timer = patientTimer(clock, ms, then);
   }
 
   /** Whether it is to be answered now or never. */

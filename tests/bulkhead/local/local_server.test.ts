@@ -1,18 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { chmodSync, lstatSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import process from "node:process";
+import { writeGrant } from "../../../plugins/bulkhead/local/answers.ts";
 import {
   writeAcquire,
   writeCounts,
   writeHello,
   writeRelease,
   writeResize,
+  writeWelcome,
 } from "../../../plugins/bulkhead/local/asks.ts";
-import { bare, frame, op } from "../../../plugins/bulkhead/local/frame.ts";
+import { bare, frame, FrameReader, longestToServer, op } from "../../../plugins/bulkhead/local/frame.ts";
 import { LocalServer } from "../../../plugins/bulkhead/local/local_server.ts";
 import { LocalStore } from "../../../plugins/bulkhead/local/local_store.ts";
-import { allowSlowTests, turns, waitFor } from "../../support/wait.ts";
+import { allowSlowTests, turns, waitFor, within } from "../../support/wait.ts";
 import { asked, Served } from "./raw.ts";
 import { TinyStore } from "./tiny_store.ts";
 
@@ -427,9 +430,47 @@ describe("the client", () => {
       new TinyStore(true),
     ));
 
+  test("is not held up by a server that stands still: who gives back, who leaves, who closes, and in the end who asks", () =>
+    Served.with(async (served) => {
+      const path = `${served.dir}/still.sock`;
+      const got: number[] = [];
+      const peers: Socket[] = [];
+      /** It grants the first ask, and says no more. */
+      const still = createServer((socket) => {
+        peers.push(socket);
+        const reader = new FrameReader(longestToServer, (type, number) => {
+          got.push(type);
+          if (type === op.hello) socket.write(writeWelcome());
+          if (type === op.acquire && number === 1) socket.write(writeGrant(1, { fence: 7, waitedMs: 0, position: 0 }));
+        });
+        socket.on("error", () => {}).on("data", (chunk: Uint8Array) => reader.push(chunk));
+      });
+      await new Promise<void>((up) => still.listen(path, up));
+      const store = new LocalStore({ path, greetMs: 300 });
+      const held = await store.acquire(ask);
+      if (!held.granted) throw new Error("not granted");
+      expect(await within(150, "the release", Promise.resolve(held.release()))).toBe(true);
+      const aborter = new AbortController();
+      const leaves = store.acquire({ ...ask, maxWaitMs: 60_000, signal: aborter.signal });
+      aborter.abort();
+      expect(await within(150, "the cancel", leaves)).toMatchObject({ reason: "cancelled" });
+      const [late, counts] = [store.acquire(ask), store.counts("b")];
+      const failed = expect(counts).rejects.toMatchObject({ code: "BULKHEAD_UNAVAILABLE" });
+      expect(await within(2000, "an answer", late)).toMatchObject({ granted: false, reason: "unavailable" });
+      await failed;
+      // What it grants after all goes back, each once.
+      for (const number of [2, 3]) peers[0]!.write(writeGrant(number, { fence: 8, waitedMs: 0, position: 0 }));
+      const back = () => got.filter((type) => type === op.release).length;
+      await waitFor(() => back() === 3, { what: "both to come back", every: 1 });
+      const waits = store.acquire({ ...ask, maxWaitMs: 60_000 });
+      store.close();
+      expect(await within(150, "the end", waits)).toMatchObject({ granted: false, reason: "draining" });
+      for (const peer of peers) peer.destroy();
+      await new Promise((down) => still.close(down));
+    }));
+
   test("takes an answer that nobody asked for, or that makes no sense, as the end of the connection", () =>
     Served.with(async (served) => {
-      const { createServer } = await import("node:net");
       const path = `${served.dir}/liar.sock`;
       for (const lie of [bare(op.grant, 9), frame(op.grant, 1, 3).bytes, frame(op.fault, 0, 2000).bytes, bare(99, 1)]) {
         const liar = createServer((socket) => {

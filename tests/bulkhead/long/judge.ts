@@ -69,7 +69,11 @@ export class Judge {
   }
 
   #fault(entry: object, what: string): void {
-    if (this.faults.length < 20) this.faults.push(`${what}: ${JSON.stringify(entry)}`);
+    if (this.faults.length >= 20) return;
+    const fault = `${what}: ${JSON.stringify(entry)}`;
+    this.faults.push(fault);
+    // The end may be hours away.
+    console.log(`FAULT ${fault}`);
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * `npm run test:bulkhead [OPERATIONS]`: hosts that are killed, stopped and cut off, a Redis (and a Valkey, where `TEST_VALKEY` names one)
- * that loses its scripts, its data and its life, until so many operations (1,000,000 when absent) have been done. What the script says
- * it did and what the hosts say they held are checked: never more than the limit but for leases that were reported lost, first come
- * first served, no wait that is forgotten, nothing left in the end.
+ * `npm run test:bulkhead [OPERATIONS [SERVER]]`: hosts that are killed, stopped and cut off, a Redis (and a Valkey, where
+ * `TEST_VALKEY` names one) that loses its scripts, its data and its life, until so many operations (1,000,000 when absent) have been
+ * done. What the script says it did and what the hosts say they held are checked: never more than the limit but for leases that were
+ * reported lost, first come first served, no wait that is forgotten, nothing left in the end. `SERVER`, `redis` or `valkey`: on that
+ * one alone.
  *
  * @module
  */
@@ -45,6 +46,10 @@ async function judgeServer(kind: ServerKind): Promise<number> {
     return { child, output: () => output };
   }
   const hosts = Array.from({ length: hostCount }, startHost);
+  // Also where this fails half way.
+  process.on("exit", () => {
+    for (const { child } of hosts) if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  });
 
   type Entries = [id: string, fields: string[]][];
   const read = (entries: Entries) => {
@@ -161,6 +166,7 @@ async function judgeServer(kind: ServerKind): Promise<number> {
 
 let faults = 0;
 for (const kind of ["redis", "valkey"] satisfies ServerKind[]) {
+  if ((process.argv[3] ?? kind) !== kind) continue;
   const absent = serverAbsent(kind);
   if (absent === undefined) faults += await judgeServer(kind);
   else console.log(`${kind} skipped: ${absent}`);

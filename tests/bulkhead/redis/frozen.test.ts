@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Bulkhead } from "../../../plugins/bulkhead/bulkhead.ts";
 import { dialRedis } from "../../../plugins/bulkhead/redis/dial.ts";
 import type { RedisStoreOptions } from "../../../plugins/bulkhead/redis/redis_options.ts";
 import { RedisStore } from "../../../plugins/bulkhead/redis/redis_store.ts";
@@ -178,6 +179,60 @@ describe("a Redis that does not answer (played)", () => {
     }
   });
 
+  test("is not waited for by who gives back, who has been served, or who closes", async () => {
+    const { store, wire, clock } = await played();
+    const one = async () => {
+      const answer = store.acquire(ask({ maxWaitMs: 1000, leaseMs: 30_000 }));
+      await ticks();
+      wire.of("acquire").at(-1)!.answer(grantedReply(7));
+      return granted(await answer);
+    };
+    let back: unknown;
+    void Promise.resolve((await one()).release()).then((inTime) => back = inTime);
+    const bulkhead = new Bulkhead({ name: "b", maxConcurrent: 2, store });
+    let served: unknown;
+    void bulkhead.call(() => "served").then((answer) => served = answer);
+    await ticks();
+    wire.of("acquire").at(-1)!.answer(grantedReply(8));
+    await ticks();
+    clock.advance(4);
+    await ticks();
+    expect([back, served]).toEqual([undefined, undefined]);
+    for (let i = 0; i < 2; i++) {
+      clock.advance(1);
+      await ticks();
+    }
+    expect([back, served]).toEqual([true, "served"]);
+    // What was not answered is told again once there is a connection: Redis forgets it, or has it already.
+    const ids = wire.of("release").map(({ words }) => words[1]!);
+    wire.drop();
+    for (let i = 0; i < 10 && !store.connected; i++) {
+      clock.advance(10);
+      await ticks();
+    }
+    expect(wire.of("leave").map(({ words }) => words.slice(1))).toEqual(ids.map((id) => [id, "0"]));
+    void store.acquire(ask({ maxWaitMs: 1000 }));
+    let closed = false;
+    void store.close().then(() => closed = true);
+    for (let i = 0; i < 6; i++) {
+      clock.advance(10);
+      await ticks();
+    }
+    expect(closed).toBe(true);
+  });
+
+  test("that says in time that permits were lost is believed", async () => {
+    const { store, wire } = await played();
+    for (const [flag, inTime] of [[0, false], [1, true]] as const) {
+      const answer = store.acquire(ask());
+      await ticks();
+      wire.of("acquire").at(-1)!.answer(grantedReply(7));
+      const back = granted(await answer).release();
+      wire.of("release").at(-1)!.answer([epoch, flag]);
+      expect(await back).toBe(inTime);
+    }
+  });
+
   test("is answered for by the policy: `open` lets in, and Redis counts it when it goes on", async () => {
     const { store, wire, after } = await played({ outage: "open" });
     for (const maxWaitMs of [0, 100]) {
@@ -253,6 +308,30 @@ if (serverAbsent("redis") === undefined) {
         expect(await other!.counts("b")).toMatchObject({ active: 3, holders: 2, queued: 0 });
         await rest.release();
         await Promise.all([store!.close(), other!.close()].map((closed) => Promise.race([closed, pause(100)])));
+      } finally {
+        await server.stop();
+      }
+    });
+
+    test("holds up nobody who gives back, whether it goes on or is given up", async () => {
+      const server = await RedisServer.start();
+      try {
+        const dial = dialRedis({ url: server.url });
+        const [store, hasty] = [5000, 100].map((commandTimeout) => new RedisStore({ dial, commandTimeout }));
+        for (const host of [store!, hasty!]) await host.start();
+        const held = [];
+        for (const host of [store!, hasty!]) held.push(granted(await host.acquire(ask({ limit: 2, leaseMs: 30_000 }))));
+        server.signal("SIGSTOP");
+        using lag = stood();
+        const began = performance.now();
+        for (const grant of held) expect(await grant.release()).toBe(true);
+        expect(performance.now() - began - lag.ms).toBeLessThan(slack);
+        await waitFor(() => !hasty!.connected, { what: "the end of a connection" });
+        server.signal("SIGCONT");
+        // With leases of 30 s nothing else brings them back.
+        const all = ask({ limit: 2, weight: 2, maxWaitMs: 5000 });
+        granted(await within(2000, "both permits", store!.acquire(all)));
+        for (const host of [store!, hasty!]) void host.close();
       } finally {
         await server.stop();
       }

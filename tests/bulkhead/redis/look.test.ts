@@ -15,6 +15,7 @@ if (serverAbsent("redis") === undefined) {
     const server = await RedisServer.start();
     const [here, there] = [1, 2].map(() => new RedisStore({ dial: dialRedis({ url: server.url }) }));
     try {
+      await Promise.all([here!.start(), there!.start()]);
       const own = granted(await here!.acquire(ask({ owner: { id: "r1", target: "/a" } })));
       const far = granted(await there!.acquire(ask()));
       const waits = [];
@@ -38,6 +39,14 @@ if (serverAbsent("redis") === undefined) {
           waiting_more: 1,
         }],
       });
+      granted(await here!.acquire(ask({ name: "c" })));
+      const one = async (name: string) => await (await app.request(`/-/bulkheads?name=${name}`)).json();
+      expect(await one("b")).toMatchObject({ bulkheads: [{ name: "b", queued: 3 }] });
+      expect(await one("c")).toMatchObject({ bulkheads: [{ name: "c", active: 1 }] });
+      // Of the others nothing is asked for it.
+      for (const name of ["b", "c"]) expect(Array.from(await here!.look(name), (view) => view.name)).toEqual([name]);
+      expect(Array.from(await here!.look("d"))).toEqual([]);
+      expect((await app.request("/-/bulkheads?name=no%20name")).status).toBe(404);
       await own.release();
       await far.release();
       for (const wait of waits) await granted(await wait).release();

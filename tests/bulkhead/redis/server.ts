@@ -65,7 +65,8 @@ export class RedisServer {
       : spawn("chroot", [valkeyRoot, "valkey-server", ...options, ...this.#args], common);
     this.#child = child;
     this.#exited = new Promise((done) => child.once("exit", done));
-    await waitFor(() => child.exitCode !== null || answers(this.port), { what: `${this.kind} to listen`, every: 10 });
+    const up = { what: `${this.kind} to listen`, every: 10, timeout: 60_000 };
+    await waitFor(() => child.exitCode !== null || answers(this.port), up);
     if (child.exitCode !== null) throw new Error(`${this.kind} ended at once`);
   }
 

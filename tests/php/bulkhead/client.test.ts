@@ -1,5 +1,7 @@
 /** `Fairlead\Bulkhead`, as PHP processes use it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { allowSlowTests, waitFor } from "../../support/wait.ts";
 import { TinyStore } from "../../bulkhead/local/tiny_store.ts";
@@ -59,6 +61,32 @@ describe("a bulkhead", () => {
       true,
       [false, false, true, 0, 0],
     ]);
+  });
+
+  test("is given back without a wait, also where the server stands still and has no room for more", async () => {
+    const go = join(world.dir, "go");
+    const php = world.start(
+      `
+      $b = new Bulkhead('still', 400);
+      for ($i = 0; $i < 400; $i++) { $slots[] = $b->acquire(); }
+      echo 'held ';
+      while (!file_exists(getenv('GO'))) { usleep(1000); clearstatcache(); }
+      $slowest = 0;
+      foreach ($slots as $slot) {
+        $from = hrtime(true);
+        $slot->release();
+        $slowest = max($slowest, hrtime(true) - $from);
+      }
+      echo $slowest < 1e9 ? 'at once' : 'held up';
+    `,
+      { GO: go },
+    );
+    await php.says("held");
+    writeFileSync(go, "");
+    // This process is the server.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+    await php.ended;
+    expect(php.text).toBe("held at once");
   });
 
   test("has weights, and an ask for more than there is is an error that costs nothing", async () => {
