@@ -22,6 +22,9 @@ final class Connection
     public const LEAVING = 7;
     public const LOG = 9;
 
+    /** The number of no request. Numbers are as they stand in frames. */
+    public const NONE = "\0\0\0\0";
+
     public const LAST = 1;
     public const READY = 2;
 
@@ -58,14 +61,14 @@ final class Connection
         \stream_set_blocking($socket, true);
         $self = new self($socket);
         $hello = ['v' => 1, 'token' => $token, 'pid' => \getmypid(), 'php' => \PHP_VERSION, 'sapi' => \PHP_SAPI];
-        $self->send(self::HELLO, 0, 0, \serialize($hello));
+        $self->send(self::HELLO, 0, self::NONE, \serialize($hello));
         return $self;
     }
 
-    public function send(int $type, int $flags, int $number, string $payload = '', string $after = ''): void
+    public function send(int $type, int $flags, string $number, string $payload = '', string $after = ''): void
     {
         $length = \strlen($payload);
-        $head = \pack('VCCvV', $length, $type, $flags, 0, $number);
+        $head = \pack('VCCx2a4', $length, $type, $flags, $number);
         if ($length + 12 <= self::ONE_WRITE) {
             $this->write($head . $payload . $after);
             return;
@@ -88,15 +91,15 @@ final class Connection
     }
 
     /** A frame without a payload, to be sent along with another. */
-    public static function empty(int $type, int $flags, int $number): string
+    public static function empty(int $type, int $flags, string $number): string
     {
-        return \pack('VCCvV', 0, $type, $flags, 0, $number);
+        return \pack('VCCx2a4', 0, $type, $flags, $number);
     }
 
     /**
      * Waits for the next request.
      *
-     * @return array{int, string}|null Its number and its payload; null when there will be none
+     * @return array{string, string}|null Its number and its payload; null when there will be none
      */
     public function nextRequest(): ?array
     {
@@ -149,7 +152,7 @@ final class Connection
     /**
      * The first frame of what has been received.
      *
-     * @return array{int, int, string}|null Type, number and payload
+     * @return array{int, string, string}|null Type, number and payload
      */
     private function take(): ?array
     {
@@ -157,7 +160,7 @@ final class Connection
         if ($have < 12) {
             return null;
         }
-        $head = \unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $this->unread);
+        $head = \unpack('Vlength/Ctype/x3/a4number', $this->unread);
         $end = 12 + $head['length'];
         if ($have < $end) {
             return null;

@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Fairlead\Runtime;
 
-use Fairlead\Worker\Fork\HeadReader;
 use Fairlead\Worker\Fork\QuickEnd;
 use LogicException;
 use ReflectionFunction;
@@ -24,8 +23,8 @@ final class Loop
     private static bool $worker = false;
     private static ?Connection $connection = null;
     private static bool $forked = false;
-    /** Number of the running request, or of the last one while Fairlead has not heard that another may follow; else 0. */
-    private static int $number = 0;
+    /** Number of the running request, or of the last one while Fairlead has not heard that another may follow; else NONE. */
+    private static string $number = Connection::NONE;
     private static bool $running = false;
     private static bool $ended = false;
     private static int $served = 0;
@@ -88,7 +87,7 @@ final class Loop
             }
             // Only now is it sure that the script goes on.
             $connection->send(Connection::REPLY, Connection::READY, self::$number);
-            self::$number = 0;
+            self::$number = Connection::NONE;
             Settings::restore();
         }
         $request = self::await($connection);
@@ -124,7 +123,7 @@ final class Loop
         self::$connection?->send(
             Connection::LOG,
             0,
-            self::$running ? self::$number : 0,
+            self::$running ? self::$number : Connection::NONE,
             \chr($level) . \str_replace("\0", '', $message) . ($context === '' ? '' : "\0$context"),
         );
         return self::$connection !== null;
@@ -173,28 +172,16 @@ final class Loop
             return;
         }
         $before = [$_SERVER, $_GET, $_POST, $_FILES, $_COOKIE, $_REQUEST];
-        $now = \microtime(true);
-        $head = \serialize(['server' => ['REQUEST_METHOD' => 'GET', 'REQUEST_TIME' => (int) $now, 'REQUEST_TIME_FLOAT' => $now]]);
-        \fwrite($pair[1], \pack('VCCvVV', \strlen($head) + 4, Connection::REQUEST, 0, 0, 1, \strlen($head)) . $head);
+        $head = "GET\0\0\0REQUEST_METHOD";
+        \fwrite($pair[1], \pack('VCx3VV', \strlen($head) + 4, Connection::REQUEST, 1, \strlen($head)) . $head);
         $connection = new Connection($pair[0]);
-        [, $payload] = self::await($connection) ?? [0, ''];
-        Reply::begin($connection, 1);
-        Superglobals::fill(self::readHead($payload));
+        [$number, $payload] = self::await($connection) ?? [Connection::NONE, ''];
+        Reply::begin($connection, $number);
+        Superglobals::fill(RequestHead::ofPayload($payload, true)[0]);
         Reply::finish();
         self::startClock();
         [$_SERVER, $_GET, $_POST, $_FILES, $_COOKIE, $_REQUEST] = $before;
         Superglobals::$came = [];
-    }
-
-    /** @return array<string, mixed> */
-    private static function readHead(string $payload): array
-    {
-        $text = \substr($payload, 4, \unpack('V', $payload)[1]);
-        $head = self::$forked ? HeadReader::read($text) : \unserialize($text, ['allowed_classes' => false]);
-        if (!\is_array($head) || !\is_array($head['server'] ?? null)) {
-            throw new RuntimeException('Fairlead has sent a request without a head');
-        }
-        return $head;
     }
 
     private static function warnOfFunctions(): void
@@ -208,17 +195,16 @@ final class Loop
         }
     }
 
-    private static function begin(Connection $connection, int $number, string $payload): void
+    private static function begin(Connection $connection, string $number, string $payload): void
     {
         self::$number = $number;
         self::$running = true;
         self::startClock();
-        $head = self::readHead($payload);
-        $size = \unpack('V', $payload)[1];
+        [$head, $body] = RequestHead::ofPayload($payload, self::$forked);
         Reply::begin($connection, $number);
         Reply::openBuffer();
         Superglobals::fill($head);
-        Input::open(\strlen($payload) === 4 + $size ? '' : \substr($payload, 4 + $size), $head['input'] ?? null);
+        Input::open($body, $head['input'] ?? null);
         if (\ini_get('expose_php')) {
             \header('X-Powered-By: PHP/' . \PHP_VERSION);
         }
@@ -244,9 +230,11 @@ final class Loop
         Session::wipe();
         Input::close();
         Files::forget();
-        // The status first: a status line of the script's goes with it.
-        \header('X-Fairlead: 1', true, 299);
-        \header('X-Fairlead: 1', true, 200);
+        if (\http_response_code() !== 200) {
+            // The status first: a status line of the script's goes with it.
+            \header('X-Fairlead: 1', true, 299);
+            \header('X-Fairlead: 1', true, 200);
+        }
         \header_remove();
         \clearstatcache();
         \error_clear_last();
@@ -275,7 +263,7 @@ final class Loop
     /**
      * A thread-safe PHP counts the time that it waits, too.
      *
-     * @return array{int, string}|null
+     * @return array{string, string}|null
      */
     private static function await(Connection $connection): ?array
     {
@@ -324,7 +312,7 @@ final class Loop
             ));
             return;
         }
-        if (self::$connection === null || self::$number === 0) {
+        if (self::$connection === null || self::$number === Connection::NONE) {
             return;
         }
         if (self::$running && !($fatal && Reply::$headSent)) {

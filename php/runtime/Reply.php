@@ -18,7 +18,7 @@ final class Reply
     private const KEPT = 65536;
 
     private static ?Connection $to = null;
-    private static int $number = 0;
+    private static string $number = Connection::NONE;
     private static string $output = '';
     /** How many output buffers are not the script's. */
     private static int $base = 0;
@@ -55,7 +55,7 @@ final class Reply
         return $stray;
     }
 
-    public static function begin(Connection $to, int $number): void
+    public static function begin(Connection $to, string $number): void
     {
         self::$to = $to;
         self::$number = $number;

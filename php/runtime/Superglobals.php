@@ -70,8 +70,9 @@ final class Superglobals
     {
         $server = $head['server'];
         $get = $post = $files = $cookie = [];
-        if (isset($head['get']) && \str_contains(self::$order, 'G')) {
-            $get = Pairs::ofQuery($head['get']);
+        $query = $server['QUERY_STRING'] ?? '';
+        if ($query !== '' && \str_contains(self::$order, 'G')) {
+            $get = Pairs::ofQuery($query);
         }
         // As in PHP, forms of other methods are the script's to read.
         if (($server['REQUEST_METHOD'] ?? '') === 'POST') {
@@ -99,7 +100,7 @@ final class Superglobals
         $_POST = $post;
         $_FILES = $files;
         $_COOKIE = $cookie;
-        $_REQUEST = self::request($get, $post, $cookie);
+        $_REQUEST = $get === [] && $post === [] && $cookie === [] ? [] : self::request($get, $post, $cookie);
     }
 
     /**

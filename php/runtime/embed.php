@@ -12,17 +12,17 @@ require __DIR__ . '/Files.php';
 require __DIR__ . '/Input.php';
 require __DIR__ . '/Pairs.php';
 require __DIR__ . '/PhpStream.php';
+require __DIR__ . '/RequestHead.php';
 require __DIR__ . '/Superglobals.php';
 require __DIR__ . '/stand_ins.php';
 
 (static function (): void {
     $payload = (string) \base64_decode($_SERVER['HTTP_FAIRLEAD_REQUEST'], true);
-    $size = \unpack('V', $payload)[1];
     /** @var array{server: array<string, string|int|float>, input?: string} $head */
-    $head = \unserialize(\substr($payload, 4, $size), ['allowed_classes' => false]);
+    [$head, $body] = Fairlead\Runtime\RequestHead::ofPayload($payload);
     Fairlead\Runtime\Superglobals::boot(worker: false);
     Fairlead\Runtime\Superglobals::fill($head);
-    Fairlead\Runtime\Input::open(\substr($payload, 4 + $size), $head['input'] ?? null);
+    Fairlead\Runtime\Input::open($body, $head['input'] ?? null);
     \register_shutdown_function(static function (): void {
         // Behind the script's own: those it registers in them come later still, and may read the body too.
         \register_shutdown_function(static function (): void {

@@ -18,6 +18,7 @@ if (!\class_exists(Loop::class, false)) {
     require __DIR__ . '/Pairs.php';
     require __DIR__ . '/PhpStream.php';
     require __DIR__ . '/Reply.php';
+    require __DIR__ . '/RequestHead.php';
     require __DIR__ . '/Session.php';
     require __DIR__ . '/Settings.php';
     require __DIR__ . '/Superglobals.php';

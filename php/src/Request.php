@@ -21,7 +21,7 @@ final class Request
     public readonly array $server;
 
     private readonly Connection $connection;
-    private readonly int $number;
+    private readonly string $number;
     /** @var array<string, mixed> */
     private readonly array $head;
     private readonly string $body;
@@ -67,8 +67,7 @@ final class Request
     public function query(): array
     {
         if ($this->query === null) {
-            $query = $this->head['get'] ?? '';
-            parse_str(is_string($query) ? $query : '', $this->query);
+            parse_str($this->text('QUERY_STRING'), $this->query);
         }
         return $this->query;
     }

@@ -10,6 +10,7 @@ use Fairlead\Internal\Connection;
 use Fairlead\Internal\Head;
 use Fairlead\Internal\LogLine;
 use Fairlead\Internal\Names;
+use Fairlead\Internal\RequestHead;
 use Fairlead\Worker\Fork\QuickEnd;
 use InvalidArgumentException;
 use LogicException;
@@ -74,7 +75,7 @@ final class Worker
                 );
             }
             // Now, before there are forks to load them again, or a deploy has taken them away.
-            $classes = [Body::class, Connection::class, Head::class, LogLine::class, Names::class];
+            $classes = [Body::class, Connection::class, Head::class, LogLine::class, Names::class, RequestHead::class];
             foreach ([...$classes, Request::class, Response::class, UploadedFile::class] as $class) {
                 class_exists($class);
             }
@@ -170,7 +171,7 @@ final class Worker
         // Without anything to do behind it, the process is free with the end of the response.
         $flags = $after === null ? Connection::READY : 0;
         while (($request = $this->next()) !== null) {
-            $this->attempt(function () use ($handler, $request, $flags): void {
+            try {
                 $this->body = $handler($request);
                 $status = 200;
                 $headers = [];
@@ -179,13 +180,20 @@ final class Worker
                     $headers = $this->body->headers;
                     $this->body = $this->body->body;
                 }
-                if ($this->body === null && $this->running === null) {
-                    return;
+                if ($this->body !== null || $this->running !== null) {
+                    $this->answer($status, $headers, $flags);
                 }
-                $this->answer($status, $headers, $flags);
-            });
+            } catch (Throwable $error) {
+                $this->failed($error);
+                unset($error);
+            }
             if ($after !== null) {
-                $this->attempt(static fn () => $after($request));
+                try {
+                    $after($request);
+                } catch (Throwable $error) {
+                    $this->failed($error);
+                    unset($error);
+                }
             }
             unset($request);
         }
@@ -242,9 +250,7 @@ final class Worker
         if ($pair === false) {
             return;
         }
-        $now = microtime(true);
-        $server = ['REQUEST_METHOD' => 'GET', 'REQUEST_URI' => '/', 'REQUEST_TIME' => (int) $now, 'REQUEST_TIME_FLOAT' => $now];
-        $head = serialize(['server' => $server, 'id' => '']);
+        $head = "GET\0/\0\0\0REQUEST_METHOD\nREQUEST_URI";
         fwrite($pair[1], pack('VCCvVV', strlen($head) + 4, 2, 0, 0, 1, strlen($head)) . $head);
         $connection = new Connection($pair[0], true);
         $received = $connection->nextRequest();
@@ -308,16 +314,13 @@ final class Worker
         $connection->send(Connection::REPLY, Connection::LAST | ($this->busy ? 0 : $flags), $payload);
     }
 
-    private function attempt(Closure $task): void
+    /** The application has thrown this. */
+    private function failed(Throwable $error): void
     {
-        try {
-            $task();
-        } catch (Throwable $error) {
-            $this->body = null;
-            $this->log('error', 'Uncaught ' . $error);
-            if ($this->running !== null) {
-                $this->fail();
-            }
+        $this->body = null;
+        $this->log('error', 'Uncaught ' . $error);
+        if ($this->running !== null) {
+            $this->fail();
         }
     }
 

@@ -30,6 +30,7 @@ final class Connection
     private const STOP = 6;
 
     private const HEADER = 12;
+    private const NONE = "\0\0\0\0";
     /** Bytes up to which a frame goes out in one write. */
     private const ONE_WRITE = 65536;
     /** Bytes that are received at once: most requests are whole with them. */
@@ -40,8 +41,8 @@ final class Connection
     private string $unread = '';
     /** How much of it has been taken. */
     private int $taken = 0;
-    /** Number of the running request; 0 when none runs. */
-    private int $number = 0;
+    /** Number of the running request, as it stands in its frames; NONE when none runs. */
+    private string $number = self::NONE;
     private bool $closed = false;
     private bool $stopped = false;
     private bool $gone = false;
@@ -68,7 +69,7 @@ final class Connection
         stream_set_blocking($socket, true);
         $self = new self($socket);
         $hello = ['v' => 1, 'token' => $token, 'pid' => (int) getmypid(), 'php' => PHP_VERSION, 'sapi' => PHP_SAPI];
-        $self->write($self->header(self::HELLO, 0, 0, strlen($text = serialize($hello))) . $text);
+        $self->send(self::HELLO, 0, serialize($hello));
         return $self;
     }
 
@@ -79,10 +80,12 @@ final class Connection
      */
     public function nextRequest(): ?array
     {
-        $this->number = 0;
+        $this->number = self::NONE;
         while (!$this->stopped && ($frame = $this->readHeader()) !== null) {
             if ($frame['type'] === self::REQUEST && $frame['length'] >= 4) {
-                return $this->readRequest($frame['number'], $frame['length']);
+                $this->number = $frame['number'];
+                $this->gone = false;
+                return $this->readRequest($frame['length']);
             }
             $this->note($frame);
         }
@@ -92,7 +95,7 @@ final class Connection
     /** Sends a frame of the running request. */
     public function send(int $type, int $flags, string $payload = ''): void
     {
-        $header = $this->header($type, $flags, $this->number, strlen($payload));
+        $header = pack('VCCx2a4', strlen($payload), $type, $flags, $this->number);
         if (strlen($payload) + self::HEADER <= self::ONE_WRITE) {
             $this->write($header . $payload);
         } else {
@@ -101,12 +104,12 @@ final class Connection
         }
         if (($flags & self::READY) !== 0) {
             // What comes from now on is of the next one.
-            $this->number = 0;
+            $this->number = self::NONE;
         }
     }
 
     /** Whether the client of the running request has left. Does not wait. */
-    public function clientGone(int $number): bool
+    public function clientGone(string $number): bool
     {
         if ($number !== $this->number) {
             return false;
@@ -124,12 +127,13 @@ final class Connection
         return $this->gone || $this->closed;
     }
 
-    public function number(): int
+    /** Of the running request. */
+    public function number(): string
     {
         return $this->number;
     }
 
-    /** @param array{length: int, type: int, number: int} $frame */
+    /** @param array{length: int, type: int, number: string} $frame */
     private function note(array $frame): void
     {
         if ($frame['length'] !== 0 || ($frame['type'] !== self::GONE && $frame['type'] !== self::STOP)) {
@@ -143,38 +147,49 @@ final class Connection
     }
 
     /** @return array{array<string, mixed>, string}|null */
-    private function readRequest(int $number, int $length): ?array
+    private function readRequest(int $length): ?array
     {
-        $this->number = $number;
-        $this->gone = false;
+        $size = $this->readLength();
+        $text = $size === null ? null : $this->read($size);
+        if ($text === null) {
+            return null;
+        }
+        $head = RequestHead::read($text);
+        $left = $length - 4 - $size;
+        if ($left === 0) {
+            return [$head, ''];
+        }
+        $size = $this->readLength();
+        $more = $size === null ? null : $this->read($size);
+        $body = $more === null ? null : $this->read($left - 4 - $size);
+        if ($body === null) {
+            return null;
+        }
+        if ($more !== '') {
+            $head += $this->forked ? HeadReader::read($more) : (array) unserialize($more, ['allowed_classes' => false]);
+        }
+        return [$head, $body];
+    }
+
+    private function readLength(): ?int
+    {
         if (!$this->receive(4)) {
             return null;
         }
         /** @var array{1: int} $unpacked */
         $unpacked = unpack('V', $this->unread, $this->taken);
-        $size = $unpacked[1];
         $this->taken += 4;
-        $bytes = $this->read($size);
-        $body = $bytes === null ? null : $this->read($length - 4 - $size);
-        if ($bytes === null || $body === null) {
-            return null;
-        }
-        $head = $this->forked ? HeadReader::read($bytes) : unserialize($bytes, ['allowed_classes' => false]);
-        if (!is_array($head)) {
-            throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
-        }
-        /** @var array<string, mixed> $head */
-        return [$head, $body];
+        return $unpacked[1];
     }
 
-    /** @return array{length: int, type: int, number: int}|null */
+    /** @return array{length: int, type: int, number: string}|null */
     private function readHeader(): ?array
     {
         if (!$this->receive(self::HEADER)) {
             return null;
         }
-        /** @var array{length: int, type: int, number: int} $header */
-        $header = unpack('Vlength/Ctype/Cflags/vzero/Vnumber', $this->unread, $this->taken);
+        /** @var array{length: int, type: int, number: string} $header */
+        $header = unpack('Vlength/Ctype/x3/a4number', $this->unread, $this->taken);
         $this->taken += self::HEADER;
         return $header;
     }
@@ -259,10 +274,5 @@ final class Connection
                 $this->closed = true;
             }
         }
-    }
-
-    private function header(int $type, int $flags, int $number, int $length): string
-    {
-        return pack('VCCvV', $length, $type, $flags, 0, $number);
     }
 }

@@ -16,6 +16,14 @@ final class Head
     private const TOKEN = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
     private static ?string $defaultType = null;
+    /**
+     * The head that was written last: most responses have the same one.
+     *
+     * @var array<int|string, mixed>
+     */
+    private static array $headers = [];
+    private static int $status = 0;
+    private static string $text = '';
 
     /**
      * @param array<int|string, string|int|float|array<string|int|float>> $headers
@@ -23,13 +31,19 @@ final class Head
      */
     public static function write(int $status, array $headers, ?int $length = null): string
     {
+        if ($status === self::$status && $length === null && $headers === self::$headers) {
+            return self::$text;
+        }
         if ($status < 200 || $status > 599) {
             throw new InvalidArgumentException("Expected a status of 200 to 599, got $status");
         }
         $lines = $status === 200 ? '' : "Status: $status\r\n";
         $typed = $status === 204 || $status === 304;
+        $plain = $length === null;
         foreach ($headers as $name => $value) {
             $name = (string) $name;
+            // An array may have objects in it, whose text changes.
+            $plain = $plain && !is_array($value);
             $lines .= self::lines($name, $value);
             $typed = $typed || strcasecmp($name, 'Content-Type') === 0;
             if ($length !== null && strcasecmp($name, 'Content-Length') === 0) {
@@ -41,6 +55,11 @@ final class Head
         }
         if ($length !== null) {
             $lines .= "Content-Length: $length\r\n";
+        }
+        if ($plain) {
+            self::$status = $status;
+            self::$headers = $headers;
+            self::$text = "$lines\r\n";
         }
         return "$lines\r\n";
     }

@@ -22,6 +22,7 @@ import {
 } from "../native/frame.ts";
 import { VERSION } from "../native/hello.ts";
 import { phpArray, phpInt, phpString } from "../native/php_serialize.ts";
+import { isHeadRequest } from "../native/request.ts";
 import { loadPhpNode, type PhpNode, type PhpResponse } from "./php_node.ts";
 
 /** What the server may send, and how much payload (bytes) each may have. */
@@ -117,14 +118,7 @@ function requestOf({ Headers, Request }: PhpNode, payload: Uint8Array): object {
     "fairlead-request",
     Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("base64"),
   );
-  return new Request({ method: isHead(payload) ? "HEAD" : "GET", url: "http://localhost/embed.php", headers });
-}
-
-const headMethod = Buffer.from('s:14:"REQUEST_METHOD";s:4:"HEAD";');
-
-function isHead(payload: Uint8Array): boolean {
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
-  return bytes.subarray(4, 4 + bytes.readUInt32LE(0)).includes(headMethod);
+  return new Request({ method: isHeadRequest(payload) ? "HEAD" : "GET", url: "http://localhost/embed.php", headers });
 }
 
 /** The response as a CGI program prints it. */

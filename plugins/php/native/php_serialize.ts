@@ -45,44 +45,6 @@ export function phpList(values: readonly string[]): string {
   return phpArray(values.length, entries);
 }
 
-/** Collects variables as entries of an array. Of two with one name, PHP keeps the later. */
-export class PhpEntries {
-  #text = "";
-  #count = 0;
-  /** Names come again and again. */
-  readonly #names = new Map<string, string>();
-
-  readonly add = (name: string, value: string): void => {
-    this.#text += this.#name(name) + phpString(value);
-    this.#count++;
-  };
-
-  /** Adds an entry whose value is written already. */
-  addWritten(name: string, value: string): void {
-    this.#text += this.#name(name) + value;
-    this.#count++;
-  }
-
-  /** What was added since the last call. */
-  take(): { readonly text: string; readonly count: number } {
-    const taken = { text: this.#text, count: this.#count };
-    this.#text = "";
-    this.#count = 0;
-    return taken;
-  }
-
-  #name(name: string): string {
-    let written = this.#names.get(name);
-    if (written === undefined) {
-      written = phpString(name);
-      if (this.#names.size < keptNames) this.#names.set(name, written);
-    }
-    return written;
-  }
-}
-
-const keptNames = 1000;
-
 /** What the reader makes of PHP's values; an array is a map, whatever its keys. */
 export type PhpValue = string | number | boolean | null | ReadonlyMap<string | number, PhpValue>;
 

@@ -240,35 +240,35 @@ function payload(ask: Ask, script: string): Buffer {
     const upper = name.toUpperCase().replaceAll("-", "_");
     return [upper === "CONTENT_TYPE" || upper === "CONTENT_LENGTH" ? upper : `HTTP_${upper}`, value];
   });
-  const head = Buffer.from(
-    serialize({
-      server: {
-        GATEWAY_INTERFACE: "CGI/1.1",
-        SERVER_PROTOCOL: "HTTP/1.1",
-        SERVER_NAME: "localhost",
-        SERVER_PORT: "80",
-        REMOTE_ADDR: "127.0.0.1",
-        REQUEST_METHOD: method,
-        REQUEST_URI: query === "" ? path : `${path}?${query}`,
-        QUERY_STRING: query,
-        SCRIPT_NAME: "/index.php",
-        SCRIPT_FILENAME: script,
-        PHP_SELF: "/index.php",
-        REQUEST_TIME: 1_700_000_000,
-        REQUEST_TIME_FLOAT: 1_700_000_000.25,
-        ...Object.fromEntries(named),
-      },
-      get: query === "" ? undefined : query,
-      post: ask.post,
-      files: ask.files,
-      input: ask.input,
-      id: "test",
-    }),
-    "latin1",
-  );
+  const server: Record<string, string> = {
+    GATEWAY_INTERFACE: "CGI/1.1",
+    SERVER_PROTOCOL: "HTTP/1.1",
+    SERVER_NAME: "localhost",
+    SERVER_PORT: "80",
+    REMOTE_ADDR: "127.0.0.1",
+    REQUEST_METHOD: method,
+    REQUEST_URI: query === "" ? path : `${path}?${query}`,
+    QUERY_STRING: query,
+    SCRIPT_NAME: "/index.php",
+    SCRIPT_FILENAME: script,
+    PHP_SELF: "/index.php",
+    ...Object.fromEntries(named),
+  };
+  const head = [...Object.values(server), "test", "30000", Object.keys(server).join("\n")].join("\0");
+  const { post, files, input } = ask;
+  const told = post === undefined && files === undefined && input === undefined
+    ? ""
+    : serialize({ post, files, input });
+  const parts = [sized(head)];
+  if (told !== "" || body !== "") parts.push(sized(told), Buffer.from(body, "latin1"));
+  return Buffer.concat(parts);
+}
+
+/** A byte string with its length before it. */
+function sized(text: string): Buffer {
   const size = Buffer.alloc(4);
-  size.writeUInt32LE(head.length);
-  return Buffer.concat([size, head, Buffer.from(body, "latin1")]);
+  size.writeUInt32LE(text.length);
+  return Buffer.concat([size, Buffer.from(text, "latin1")]);
 }
 
 function parse(frames: readonly Frame[]): Pick<Reply, "status" | "headers" | "body"> {

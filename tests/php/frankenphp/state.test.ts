@@ -79,9 +79,10 @@ describe("FrankenPHP runtime: what one request leaves to the next", () => {
       HTTP_X_A: "1",
       PHP_AUTH_USER: "user",
       PHP_AUTH_PW: "pass:word",
-      REQUEST_TIME: 1_700_000_000,
-      REQUEST_TIME_FLOAT: 1_700_000_000.25,
     });
+    const { REQUEST_TIME: time, REQUEST_TIME_FLOAT: exact, REQUEST_DEADLINE: deadline } = JSON.parse(body);
+    expect(Math.abs(exact - Date.now() / 1000)).toBeLessThan(10);
+    expect([time, Math.round(1000 * (deadline - exact))]).toEqual([Math.floor(exact), 30_000]);
     const names = Object.keys(JSON.parse(body));
     for (const name of ["FAIRLEAD_TOKEN", "FAIRLEAD_SOCKET", "REDIRECT_STATUS", "HTTP_PROXY"]) {
       expect(names).not.toContain(name);
