@@ -42,8 +42,8 @@ final class Head
         $plain = $length === null;
         foreach ($headers as $name => $value) {
             $name = (string) $name;
-            // An array may have objects in it, whose text changes.
-            $plain = $plain && !is_array($value);
+            // The text of an object may change.
+            $plain = $plain && is_scalar($value);
             $lines .= self::lines($name, $value);
             $typed = $typed || strcasecmp($name, 'Content-Type') === 0;
             if ($length !== null && strcasecmp($name, 'Content-Length') === 0) {
