@@ -364,10 +364,10 @@ describe("code written for rasuvaeff/bulkhead", () => {
     const holder = world.start(`$s = (new Bulkhead('give', 1))->acquire(); echo 'held'; fgets(STDIN); sleep(60);`);
     await holder.says("held");
     const polling = world.start(`${loop}
-      $store = new ServerBulkheadStore(0.2); $sleeper = new SocketSleeper($store);
+      $store = new ServerBulkheadStore(1.0); $sleeper = new SocketSleeper($store);
       $start = hrtime(true);
-      [$token, $rounds] = $poll($store, $sleeper, 'give', 1, 200, 20);
-      echo json_encode(['end', $token, $rounds, (hrtime(true) - $start) / 1e6 >= 199]); fgets(STDIN);`);
+      [$token, $rounds] = $poll($store, $sleeper, 'give', 1, 1000, 100);
+      echo json_encode(['end', $token, $rounds, (hrtime(true) - $start) / 1e6 >= 999]); fgets(STDIN);`);
     await waitFor(() => world.store.counts("give")!.queued === 1, { what: "it to stand in line", every: 1 });
     await polling.says(`["end",null,10,true]`);
     expect([world.store.counts("give")!.queued, world.store.counts("give")!.active]).toEqual([0, 1]);
