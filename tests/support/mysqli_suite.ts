@@ -130,7 +130,7 @@ function run(dir: string, env: Record<string, string>): Promise<string> {
       "-g",
       "FAIL",
       "--set-timeout",
-      "120",
+      "600",
       "-W",
       join(dir, "results"),
       "-r",
