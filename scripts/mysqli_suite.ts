@@ -1,12 +1,13 @@
 /**
  * Runs PHP's own tests of mysqli against MariaDB and MySQL 9, directly and through the proxy, and prints the tests whose
- * outcome differs.
+ * outcome differs. One that differs is run again some times: where directly it has both outcomes, it says nothing.
  *
  *     --direct            only the direct half
  *     --server NAME       mariadb or mysql; both when absent
  *     --strategy NAME     smart, always or never, several times; smart and always when absent
  *     --host NAME         what the proxy runs on: bun, deno or binary
- *     -j N                N runs side by side, each in a schema of its own
+ *     -j N                N tests at a time, each of them in a schema of its own; 1 when absent
+ *     --again N           how often a test that differs is run again, alone, both ways; 3 when absent
  *     --place HOST:PORT:SOCKET:USER:PASSWORD   run against this alone, in the schema `test`
  *     TEST.phpt ...       these tests only
  */
@@ -22,7 +23,7 @@ import { proxyAbsent, startProxy, type Strategy } from "../tests/support/db_prox
 import {
   differences,
   type Outcome,
-  runSuite,
+  runSuiteSideBySide,
   type SuiteResult,
   suiteUsers,
   tally,
@@ -39,6 +40,7 @@ const { values, positionals } = parseArgs({
     strategy: { type: "string", multiple: true, default: ["smart", "always"] },
     host: { type: "string", default: "bun" },
     jobs: { type: "string", short: "j", default: "1" },
+    again: { type: "string", default: "3" },
     place: { type: "string" },
   },
 });
@@ -47,33 +49,53 @@ process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 const certificates = makeCertificates(folder);
 const lanes = Number(values.jobs);
 const source = phpSource();
-const tests = positionals.length > 0 ? { tests: positionals } : {};
+const tests = positionals.length > 0 ? positionals : undefined;
 const since = performance.now();
 const say = (text: string) => console.log(`[${Math.round((performance.now() - since) / 1000)} s] ${text}`);
 
-const bad = (outcome: Outcome | undefined) => outcome !== "PASSED" && outcome !== "SKIPPED";
-
-/** The suite in every lane at once, each on an empty schema. */
-async function suite(name: string, place: Place): Promise<SuiteResult[]> {
-  await using client = await RawClient.login(place);
-  const schemas = Array.from({ length: lanes }, (_, index) => lanes === 1 ? "test" : `test${index + 1}`);
-  for (const schema of schemas) await client.run(`DROP DATABASE IF EXISTS ${schema}`, `CREATE DATABASE ${schema}`);
-  await client.quit();
-  const results = await Promise.all(schemas.map((schema) => runSuite({ source, place, schema, ...tests })));
-  results.forEach((result, index) => {
-    say(`${name}${lanes > 1 ? `, run ${index + 1}` : ""}: ${tally(result.outcomes)}`);
-    for (const [test, outcome] of result.outcomes) if (bad(outcome)) console.log(`    ${outcome} ${test}`);
-  });
-  return results;
+/** What came of it, and where. */
+interface Run {
+  readonly place: Place;
+  readonly result: SuiteResult;
 }
 
-function compare(name: string, direct: SuiteResult, proxied: SuiteResult): number {
-  const unlike = differences(direct, proxied);
-  say(`${name}: ${unlike.length === 0 ? "no test differs" : `${unlike.length} tests differ`}`);
-  for (const { test, direct: before, proxied: after } of unlike) {
-    console.log(`    ${test}: ${before} directly, ${after} through the proxy\n${proxied.diffs.get(test) ?? ""}`);
+const bad = (outcome: Outcome | undefined) => outcome !== "PASSED" && outcome !== "SKIPPED";
+
+/** A run on empty schemas. */
+async function run(place: Place, names: readonly string[] | undefined, jobs: number): Promise<SuiteResult> {
+  await using client = await RawClient.login(place);
+  const schemas = Array.from({ length: jobs }, (_, index) => jobs === 1 ? "test" : `test${index + 1}`);
+  for (const schema of schemas) await client.run(`DROP DATABASE IF EXISTS ${schema}`, `CREATE DATABASE ${schema}`);
+  await client.quit();
+  return await runSuiteSideBySide({ source, place, schemas, ...(names ? { tests: names } : {}) });
+}
+
+async function suite(name: string, place: Place): Promise<SuiteResult> {
+  const result = await run(place, tests, lanes);
+  say(`${name}: ${tally(result.outcomes)}`);
+  for (const [test, outcome] of result.outcomes) if (bad(outcome)) console.log(`    ${outcome} ${test}`);
+  return result;
+}
+
+/** How many tests differ, and do so whenever they are run. */
+async function compare(name: string, direct: Run, proxied: Run): Promise<number> {
+  const unlike = differences(direct.result, proxied.result);
+  if (unlike.length === 0) say(`${name}: no test differs`);
+  let steady = 0;
+  for (const one of unlike) {
+    const seen = { direct: [one.direct], proxied: [one.proxied] };
+    for (let turn = 0; turn < Number(values.again); turn++) {
+      seen.direct.push((await run(direct.place, [one.test], 1)).outcomes.get(one.test));
+      seen.proxied.push((await run(proxied.place, [one.test], 1)).outcomes.get(one.test));
+    }
+    const flaky = seen.proxied.every((outcome) => seen.direct.includes(outcome));
+    if (!flaky) steady++;
+    say(`${name}: ${one.test}: ${seen.direct.join(", ")} directly, ${seen.proxied.join(", ")} through the proxy`);
+    const diffs = [direct.result.diffs.get(one.test), proxied.result.diffs.get(one.test)];
+    console.log(`${flaky ? "    (not steady directly)\n" : ""}${diffs.map((diff) => diff ?? "").join("\n")}`);
   }
-  return unlike.length;
+  if (unlike.length > 0) say(`${name}: ${steady} tests differ`);
+  return steady;
 }
 
 async function both(database: Database, title: string): Promise<number> {
@@ -93,7 +115,7 @@ async function both(database: Database, title: string): Promise<number> {
     });
     const name = `${title}, through the ${strategy} proxy on ${values.host}`;
     const proxied = await suite(name, proxy);
-    for (const [index, result] of proxied.entries()) unlike += compare(name, direct[index]!, result);
+    unlike += await compare(name, { place: database, result: direct }, { place: proxy, result: proxied });
   }
   return unlike;
 }
@@ -109,7 +131,8 @@ if (values.place !== undefined) {
       say(`${server.title}: skipped, ${server.absent}`);
       continue;
     }
-    await using database = await server.start();
+    // A test fills ever larger packets until the server takes no more, or half a minute is over.
+    await using database = await server.start({ options: ["max_allowed_packet=16M"] });
     unlike += await both(database, server.title);
   }
 }

@@ -15,7 +15,8 @@ import type { ByteSocket, Place } from "./net/socket.ts";
 import { tlsServerContext } from "./net/tls.ts";
 import type { Clock } from "./pool/options.ts";
 import { Recorder } from "./recorder.ts";
-import { type FrontOptions, type Relayed, welcome } from "./session/front.ts";
+import { type FrontOptions, Refused, type Relayed } from "./session/entrance.ts";
+import { welcome } from "./session/front.ts";
 import { relayLogin } from "./session/relay_login.ts";
 import type { Talk } from "./session/talk.ts";
 import { giveToGroup } from "./socket_group.ts";
@@ -25,7 +26,6 @@ import { Upstream } from "./upstream.ts";
 import { CAP } from "./wire/capabilities.ts";
 import type { Login } from "./wire/packets.ts";
 import { tooManyConnections } from "./wire/errors.ts";
-import { Refused } from "./session/front.ts";
 
 /** What a proxy works with, besides its settings. */
 export interface ProxyParts {

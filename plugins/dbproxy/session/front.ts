@@ -1,13 +1,9 @@
 import { CoreError } from "../../../core/error.ts";
-import type { Secret, ServerDialogue } from "../auth/dialogue.ts";
 import { newNonce } from "../auth/nonce.ts";
-import { rsaKeys } from "../auth/rsa.ts";
-import { serverDialogue, type Sha2Cache, trustDialogue } from "../auth/server_dialogue.ts";
 import type { Backend } from "../backend/backend.ts";
 import type { ServerFacts } from "../backend/facts.ts";
 import type { ByteSocket } from "../net/socket.ts";
-import { startTlsServer, type TlsServerContext } from "../net/tls.ts";
-import { plan } from "../state/plan.ts";
+import { startTlsServer } from "../net/tls.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { compressed, zstdSupported } from "../wire/compressed.ts";
 import { Conversation } from "../wire/conversation.ts";
@@ -15,14 +11,13 @@ import { encodeErr } from "../wire/err.ts";
 import { accessDenied, badHandshake, insecureTransport } from "../wire/errors.ts";
 import { encodeGreeting } from "../wire/greeting.ts";
 import { decodeLogin, isSslRequest } from "../wire/login.ts";
-import { encodeOk } from "../wire/ok.ts";
-import type { ErrPacket, Greeting, Login } from "../wire/packets.ts";
+import type { Greeting, Login } from "../wire/packets.ts";
 import { STATUS } from "../wire/status.ts";
 import { changeUser } from "./change_user.ts";
+import { dialogueFor, enter, type FrontOptions, okPacket, Refused } from "./entrance.ts";
 import { errorFor } from "./error_for.ts";
-import { type SessionHost, wantOf, withPromised } from "./host.ts";
+import { wantOf } from "./host.ts";
 import { Session } from "./session.ts";
-import type { Talk } from "./talk.ts";
 import { Track } from "./track.ts";
 
 /** What the proxy can do itself, or passes on; a server's greeting is cut to this. */
@@ -31,31 +26,6 @@ const able = CAP.CLIENT_MYSQL | CAP.FOUND_ROWS | CAP.LONG_FLAG | CAP.CONNECT_WIT
   CAP.SECURE_CONNECTION | CAP.MULTI_STATEMENTS | CAP.MULTI_RESULTS | CAP.PS_MULTI_RESULTS | CAP.PLUGIN_AUTH |
   CAP.CONNECT_ATTRS | CAP.PLUGIN_AUTH_LENENC | CAP.CAN_HANDLE_EXPIRED_PASSWORDS | CAP.SESSION_TRACK |
   CAP.DEPRECATE_EOF | CAP.QUERY_ATTRIBUTES | CAP.COMPRESS | (zstdSupported ? CAP.ZSTD_COMPRESSION : 0);
-
-/** Who may come in, and how. Times in ms. */
-export interface FrontOptions {
-  readonly host: SessionHost;
-  readonly auth: "trust" | "users";
-  readonly users: ReadonlyMap<string, Secret>;
-  readonly cache: Sha2Cache;
-  readonly tls: TlsServerContext | undefined;
-  readonly tlsRequired: boolean;
-  /** From the connection to the login. */
-  readonly timeoutMs: number;
-  /** Waits until the server is known, if it is not. */
-  meet(): Promise<void> | undefined;
-  /** Logs in a user the proxy does not know, at the server itself; undefined when such users are refused. */
-  readonly relay?: ((talk: Talk, login: Login, nonce: Uint8Array) => Promise<Relayed>) | undefined;
-  authFailed(plugin: string): void;
-  /** A client was not let in. */
-  turnedAway(client: ByteSocket, error: CoreError): void;
-}
-
-/** A connection to the server for one client alone. */
-export interface Relayed {
-  readonly host: SessionHost;
-  readonly backend: Backend;
-}
 
 /** Greets a client, logs it in and makes it a session. Never rejects. */
 export async function welcome(socket: ByteSocket, options: FrontOptions): Promise<void> {
@@ -137,16 +107,6 @@ export async function welcome(socket: ByteSocket, options: FrontOptions): Promis
   }
 }
 
-/** A client that is told no. */
-export class Refused extends CoreError {
-  readonly packet: ErrPacket;
-
-  constructor(packet: ErrPacket) {
-    super("DB_CLIENT_REFUSED", packet.message);
-    this.packet = packet;
-  }
-}
-
 function greetingFor(facts: ServerFacts, threadId: number, tls: boolean): Greeting {
   const { greeting } = facts;
   return {
@@ -191,69 +151,9 @@ async function authenticate(
   throw new Refused(accessDenied(login.user, hostOf(talk.socket), login.auth.byteLength > 0));
 }
 
-/** The server's side of a login. */
-export function dialogueFor(
-  user: string,
-  plugin: string,
-  nonce: Uint8Array,
-  secure: boolean,
-  options: FrontOptions,
-): ServerDialogue {
-  if (options.auth === "trust") return trustDialogue();
-  const { cache } = options;
-  return serverDialogue({ user, secret: options.users.get(user), plugin, nonce, secure, keys: () => rsaKeys(), cache });
-}
-
 /** How a server names where a client is. */
-export function hostOf(socket: ByteSocket): string {
+function hostOf(socket: ByteSocket): string {
   return socket.remoteAddress === "" ? "localhost" : socket.remoteAddress;
-}
-
-/** A client that may leave while others work for it. */
-export interface Leaver {
-  onLeave: (() => void) | undefined;
-}
-
-/**
- * Makes sure that the client's default schema is there, as its login would. Returns the backend that was needed to ask;
- * none when the schema was used lately.
- *
- * @throws CoreError `DB_CLOSED` when the client leaves before it has a backend
- */
-export async function enter(
-  host: SessionHost,
-  capabilities: number,
-  track: Track,
-  promised: Backend | undefined,
-  client: Leaver,
-): Promise<Backend | undefined> {
-  const { schema } = track;
-  if (schema === undefined || host.schemas.known(schema)) return undefined;
-  const want = withPromised(wantOf(track, capabilities, true), promised);
-  const backend = await new Promise<Backend>((resolve, reject) => {
-    const checkout = host.checkout(want, { onBackend: resolve, onRefuse: reject });
-    // Who has left stands in no line.
-    client.onLeave = () => {
-      checkout.cancel();
-      reject(new CoreError("DB_CLOSED", "The client left while its schema was looked for"));
-    };
-  }).finally(() => client.onLeave = undefined);
-  try {
-    // Chosen again even where it is chosen: it may have been dropped.
-    const steps = plan(backend.state, want);
-    await backend.prepare(
-      steps.some(({ kind }) => kind === "schema") ? steps : [...steps, { kind: "schema", name: schema }],
-    );
-  } catch (cause) {
-    host.discard(backend, "unprepared");
-    throw cause;
-  }
-  host.schemas.remember(schema);
-  return backend;
-}
-
-export function okPacket(status: number, capabilities: number): Uint8Array {
-  return encodeOk({ affectedRows: 0, insertId: 0, status, warnings: 0, info: "", trackers: undefined }, capabilities);
 }
 
 /** Wraps the connection in the compression that was negotiated, if any. */
