@@ -1,0 +1,51 @@
+import type { Frame } from "../figures/frame.ts";
+import { sum } from "../figures/lanes.ts";
+import type { Growth } from "../figures/span.ts";
+import { showBytes, showCount, showPercent, showRate, showSeconds } from "../figures/units.ts";
+import { type ElementNode, h } from "./node.ts";
+import { showQuantile, tile } from "./parts.ts";
+import type { View } from "./view.ts";
+
+/** The numbers that tell whether to look closer. */
+export function glance({ history }: View, frame: Frame): ElementNode {
+  const { traffic, host, lanes, databases, bulkheads } = frame;
+  const turnedAway = (of: Frame): Growth =>
+    sum([...of.lanes, ...of.databases, ...of.bulkheads].flatMap(({ refusals }) => refusals));
+  const refused = turnedAway(frame);
+  const refusedLately = history.total((past) => turnedAway(past).increase);
+  const overtakes = sum([...lanes, ...databases, ...bulkheads].map((one) => one.overtakes)).total;
+  const queued = [...lanes, ...bulkheads].reduce((total, one) => total + one.queued, 0) +
+    databases.reduce((total, { clients }) => total + (clients.find(({ name }) => name === "waiting")?.count ?? 0), 0);
+  const oldest = Math.max(0, ...[...lanes, ...databases, ...bulkheads].map(({ oldestWait }) => oldestWait));
+  const failing = traffic.byStatus["5xx"].perSecond ?? 0;
+  const lag = host.lagMax ?? 0;
+  return h(
+    "dl",
+    { class: "tiles" },
+    tile("Requests", showRate(traffic.all.perSecond), `${showCount(traffic.inFlight)} in flight`),
+    tile("Status 5xx", showRate(traffic.byStatus["5xx"].perSecond), "of all requests", failing > 0 ? "warn" : ""),
+    tile(
+      "Waiting, p99",
+      showQuantile(frame.waiting.p99),
+      "in line, of the last 10 s",
+      (frame.waiting.p99?.value ?? 0) > 1 ? "warn" : "",
+    ),
+    tile("Executing, p99", showQuantile(frame.execution.p99), "in PHP, without the wait"),
+    tile("In line now", showCount(queued), queued === 0 ? "nobody waits" : `the oldest for ${showSeconds(oldest)}`),
+    tile(
+      "Turned away",
+      showRate(refused.perSecond),
+      `${showCount(refusedLately)} in 5 min`,
+      refusedLately > 0 ? "warn" : "",
+    ),
+    tile("Overtakes", showCount(overtakes), "grants past an older waiter", overtakes > 0 ? "bad" : ""),
+    tile(
+      "CPU",
+      showPercent(host.cpu.perSecond),
+      "of one CPU, without PHP",
+      (host.cpu.perSecond ?? 0) > 0.9 ? "warn" : "",
+    ),
+    tile("Memory", showBytes(host.resident), "resident, without PHP"),
+    tile("Event-loop lag", showSeconds(host.lagMax), "longest of the last minute", lag > 0.25 ? "warn" : ""),
+  );
+}
