@@ -98,7 +98,7 @@ function testFiles(folder) {
 npmPackages();
 systemPackages(testNeeds);
 
-const units = ["core", "config", "admission", "static", "metrics", "php", "dbproxy", "bulkhead"]
+const units = ["core", "config", "admission", "static", "metrics", "php", "dbproxy", "bulkhead", "dashboard", "cli"]
   .map((area) => join("tests", area)).filter((path) => existsSync(join(root, path)));
 /** Tests that start hundreds of PHP processes: `npm run test:php` runs them. */
 const long = paths.length === 0 ? ["tests/php/fork/"] : [];

@@ -1,7 +1,8 @@
 import type { Frame } from "../figures/frame.ts";
 import { showCount, showSeconds } from "../figures/units.ts";
+import { showGrowth, showQuantile, showReasons } from "../figures/words.ts";
 import { type ElementNode, h } from "./node.ts";
-import { panel, showGrowth, showQuantile, showReasons, slots, table } from "./parts.ts";
+import { panel, slots, table } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** Holders and waiters that are shown. */

@@ -2,10 +2,10 @@ import type { Frame } from "../figures/frame.ts";
 import type { Quantiles } from "../figures/span.ts";
 import { statusClasses } from "../figures/traffic.ts";
 import { showBytes, showPercent, showRate, showSeconds } from "../figures/units.ts";
+import { showQuantile } from "../figures/words.ts";
 import { niceBytes } from "./axis.ts";
 import { chart } from "./chart.ts";
 import { type ElementNode, h } from "./node.ts";
-import { showQuantile } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** Requests, and where their time goes: waiting apart from executing. */

@@ -1,11 +1,12 @@
 import type { Database, State } from "../figures/databases.ts";
 import type { Frame } from "../figures/frame.ts";
 import { showCount, showRate, showSeconds } from "../figures/units.ts";
+import { showGrowth, showQuantiles, showReasons } from "../figures/words.ts";
 import { chart } from "./chart.ts";
 import { quantileChart } from "./charts.ts";
 import { labelled } from "./lanes_panel.ts";
 import { type ElementNode, h } from "./node.ts";
-import { facts, panel, showGrowth, showQuantiles, showReasons, table } from "./parts.ts";
+import { facts, panel, table } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** The pools of connections to databases. */

@@ -1,22 +1,18 @@
 import type { Frame } from "../figures/frame.ts";
-import { sum } from "../figures/lanes.ts";
-import type { Growth } from "../figures/span.ts";
+import { inLine, overtakesOf, turnedAway } from "../figures/totals.ts";
 import { showBytes, showCount, showPercent, showRate, showSeconds } from "../figures/units.ts";
+import { showQuantile } from "../figures/words.ts";
 import { type ElementNode, h } from "./node.ts";
-import { showQuantile, tile } from "./parts.ts";
+import { tile } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** The numbers that tell whether to look closer. */
 export function glance({ history }: View, frame: Frame): ElementNode {
-  const { traffic, host, lanes, databases, bulkheads } = frame;
-  const turnedAway = (of: Frame): Growth =>
-    sum([...of.lanes, ...of.databases, ...of.bulkheads].flatMap(({ refusals }) => refusals));
+  const { traffic, host } = frame;
   const refused = turnedAway(frame);
   const refusedLately = history.total((past) => turnedAway(past).increase);
-  const overtakes = sum([...lanes, ...databases, ...bulkheads].map((one) => one.overtakes)).total;
-  const queued = [...lanes, ...bulkheads].reduce((total, one) => total + one.queued, 0) +
-    databases.reduce((total, { clients }) => total + (clients.find(({ name }) => name === "waiting")?.count ?? 0), 0);
-  const oldest = Math.max(0, ...[...lanes, ...databases, ...bulkheads].map(({ oldestWait }) => oldestWait));
+  const overtakes = overtakesOf(frame).total;
+  const { count: queued, oldest } = inLine(frame);
   const failing = traffic.byStatus["5xx"].perSecond ?? 0;
   const lag = host.lagMax ?? 0;
   return h(

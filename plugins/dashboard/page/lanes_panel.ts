@@ -1,9 +1,10 @@
 import type { Frame } from "../figures/frame.ts";
 import type { Lane, Processes } from "../figures/lanes.ts";
 import { showCount, showRate, showSeconds } from "../figures/units.ts";
+import { showQuantiles } from "../figures/words.ts";
 import { chart } from "./chart.ts";
 import { type ElementNode, h } from "./node.ts";
-import { facts, panel, showQuantiles, slots, table } from "./parts.ts";
+import { facts, panel, slots, table } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** Waiters that are shown of a line. */

@@ -1,15 +1,4 @@
-import type { Quantile } from "../figures/distribution.ts";
-import type { Reason } from "../figures/lanes.ts";
-import type { Growth, Quantiles } from "../figures/span.ts";
-import { showCount, showRate, showSeconds, unknown } from "../figures/units.ts";
 import { type Children, type ElementNode, h } from "./node.ts";
-
-/** A quantile with its unit. Where buckets say only on which side it lies, so does this. */
-export function showQuantile(found: Quantile | undefined): string {
-  if (found === undefined) return unknown;
-  if (found.upper === Infinity) return `> ${showSeconds(found.lower)}`;
-  return found.lower <= 0 ? `≤ ${showSeconds(found.upper)}` : showSeconds(found.value);
-}
 
 /** A section with a heading, found by its id. */
 export function panel(id: string, title: string, ...children: readonly Children[]): ElementNode {
@@ -56,26 +45,6 @@ export function table(caption: string, head: readonly string[], rows: readonly (
       ),
     ),
   );
-}
-
-export function showQuantiles({ p50, p90, p99 }: Quantiles): string {
-  return [p50, p90, p99].map(showQuantile).join(" / ");
-}
-
-/** `12 (0.5/s)`. */
-export function showGrowth({ total, perSecond }: Growth): string {
-  return perSecond === undefined || perSecond === 0 ? showCount(total) : `${showCount(total)} (${showRate(perSecond)})`;
-}
-
-/** `12 timeout, 3 full`, the most frequent first; `none` where there are none. */
-export function showReasons(reasons: readonly Reason[]): string {
-  const sorted = reasons.toSorted((a, b) => b.total - a.total);
-  return sorted.map(({ label, total }) => `${showCount(total)} ${words(label)}`).join(", ") || "none";
-}
-
-/** The value of a label as words. */
-export function words(label: string): string {
-  return label.replaceAll("_", " ");
 }
 
 /** More squares than this are not counted by anybody: a bar shows the shares. */

@@ -1,22 +1,10 @@
 import type { Frame } from "../figures/frame.ts";
 import type { Reason } from "../figures/lanes.ts";
 import { showCount, showRate } from "../figures/units.ts";
+import { meaning } from "../figures/words.ts";
 import { type ElementNode, h } from "./node.ts";
-import { panel, table, words } from "./parts.ts";
+import { panel, table } from "./parts.ts";
 import type { View } from "./view.ts";
-
-/** What the values of `outcome` and `reason` mean, where their words alone do not say it. */
-const meanings: Readonly<Record<string, string>> = {
-  shed_full: "line full",
-  shed_grace: "waited for all of grace",
-  shed_predicted: "would have waited in vain",
-  shed_class: "class shed while overloaded",
-  shed_evicted: "made room for a higher class",
-  shed_codel: "line stood for too long",
-  key_cap: "its key had its share",
-  deadline: "its deadline passed in line",
-  drained: "server drains",
-};
 
 interface Row {
   readonly where: string;
@@ -84,7 +72,7 @@ function counted({ history }: View, caption: string, none: string, rows: readonl
     ["where", "reason", "now", "in 5 min", "since the start"],
     rows.map(({ where, reason, find }) => [
       where,
-      meanings[reason.label] ?? words(reason.label),
+      meaning(reason.label),
       showRate(reason.perSecond),
       showCount(history.total((past) => find(past)?.find(({ label }) => label === reason.label)?.increase)),
       showCount(reason.total),
