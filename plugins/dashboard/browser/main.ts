@@ -56,7 +56,9 @@ function draw(): void {
   const time = { ...axis(), cursor: cursor.at };
   const view: View = { time, wallClock: Date.now(), history, frame, answers, problem, restartedAt, metricsPath };
   patch(document.getElementById("head")!, head(view));
-  patch(document.getElementById("main")!, page(view));
+  const main = document.getElementById("main")!;
+  main.classList.toggle("old", problem !== undefined);
+  patch(main, page(view));
   const mark = problem !== undefined || answers.ready?.ready === false ? "! " : "";
   document.title = `${mark}Fairlead`;
 }

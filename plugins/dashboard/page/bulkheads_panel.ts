@@ -2,7 +2,7 @@ import type { Frame } from "../figures/frame.ts";
 import { showCount, showSeconds } from "../figures/units.ts";
 import { showGrowth, showQuantile, showReasons } from "../figures/words.ts";
 import { type ElementNode, h } from "./node.ts";
-import { panel, slots, table } from "./parts.ts";
+import { folded, panel, slots, table } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** Holders and waiters that are shown. */
@@ -41,24 +41,22 @@ function bad(count: number, text: string): string | ElementNode {
 }
 
 function people({ answers }: View): ElementNode | undefined {
-  const all = (answers.bulkheads?.bulkheads ?? []).flatMap(({ name, held, waiting }) => [
+  const known = answers.bulkheads?.bulkheads;
+  if (known === undefined) return undefined;
+  const all = known.flatMap(({ name, held, waiting }) => [
     ...held.map((one) => ({ ...one, name, does: "holds", ms: one.held_ms })),
     ...waiting.map((one) => ({ ...one, name, does: "waits", ms: one.waited_ms })),
   ]);
-  const hidden = (answers.bulkheads?.bulkheads ?? []).reduce((sum, one) => sum + one.held_more + one.waiting_more, 0);
-  if (all.length === 0) return undefined;
-  const more = Math.max(0, all.length - mostPeople) + hidden;
-  return table(
-    `Who holds and who waits${more > 0 ? `, and ${showCount(more)} more` : ""}`,
-    ["bulkhead", "does", "for", "page", "request", "pid", "weight"],
-    all.slice(0, mostPeople).map((one) => [
-      one.name,
-      one.does,
-      showSeconds(one.ms / 1000),
-      one.target ?? "–",
-      one.request ?? "–",
-      one.pid === undefined ? "–" : String(one.pid),
-      String(one.weight),
-    ]),
-  );
+  const hidden = known.reduce((sum, one) => sum + one.held_more + one.waiting_more, 0);
+  const rows = all.slice(0, mostPeople).map((one) => [
+    one.name,
+    one.does,
+    showSeconds(one.ms / 1000),
+    one.target ?? "–",
+    one.request ?? "–",
+    one.pid === undefined ? "–" : String(one.pid),
+    String(one.weight),
+  ]);
+  const head = ["bulkhead", "does", "for", "page", "request", "pid", "weight"];
+  return folded("people", "Who holds and who waits", { caption: "Now", head, rows, all: all.length + hidden });
 }

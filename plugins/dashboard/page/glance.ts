@@ -13,13 +13,19 @@ export function glance({ history }: View, frame: Frame): ElementNode {
   const refusedLately = history.total((past) => turnedAway(past).increase);
   const overtakes = overtakesOf(frame).total;
   const { count: queued, oldest } = inLine(frame);
+  const share = traffic.all.perSecond ? (traffic.byStatus["5xx"].perSecond ?? 0) / traffic.all.perSecond : undefined;
   const failing = traffic.byStatus["5xx"].perSecond ?? 0;
   const lag = host.lagMax ?? 0;
   return h(
     "dl",
     { class: "tiles" },
     tile("Requests", showRate(traffic.all.perSecond), `${showCount(traffic.inFlight)} in flight`),
-    tile("Status 5xx", showRate(traffic.byStatus["5xx"].perSecond), "of all requests", failing > 0 ? "warn" : ""),
+    tile(
+      "Status 5xx",
+      showRate(traffic.byStatus["5xx"].perSecond),
+      `${showPercent(share)} of all requests`,
+      failing > 0 ? "warn" : "",
+    ),
     tile(
       "Waiting, p99",
       showQuantile(frame.waiting.p99),

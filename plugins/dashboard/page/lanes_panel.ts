@@ -4,7 +4,7 @@ import { showCount, showRate, showSeconds } from "../figures/units.ts";
 import { showQuantiles } from "../figures/words.ts";
 import { chart } from "./chart.ts";
 import { type ElementNode, h } from "./node.ts";
-import { facts, panel, slots, table } from "./parts.ts";
+import { facts, folded, panel, slots } from "./parts.ts";
 import type { View } from "./view.ts";
 
 /** Waiters that are shown of a line. */
@@ -56,8 +56,8 @@ function card(view: View, lane: Lane): ElementNode {
           { name: "in line", style: "two", points: series(view, name, (found) => found.queued) },
         ],
       }),
-      waiters(view, lane),
     ),
+    waiters(view, lane),
   );
 }
 
@@ -105,18 +105,18 @@ export function labelled(
 
 function waiters({ answers }: View, { name }: Lane): ElementNode | undefined {
   const gate = answers.admission?.gates.find((one) => one.name === name);
-  if (gate === undefined || gate.waiting.length === 0) return undefined;
-  const shown = gate.waiting.slice(0, mostWaiters);
-  const more = gate.waiting.length - shown.length + gate.not_shown;
-  return table(
-    `Who is first in line${more > 0 ? `, and ${showCount(more)} more` : ""}`,
-    ["place", "waits for", "class", "key", "weight"],
-    shown.map((one, i) => [
-      String(i + 1),
-      showSeconds(one.waited_ms / 1000),
-      one.class,
-      one.key ?? "–",
-      String(one.weight),
-    ]),
-  );
+  if (gate === undefined) return undefined;
+  const rows = gate.waiting.map((one, i) => [
+    String(i + 1),
+    showSeconds(one.waited_ms / 1000),
+    one.class,
+    one.key ?? "–",
+    String(one.weight),
+  ]);
+  return folded(`waiters-${name}`, "Who waits", {
+    caption: "First in line",
+    head: ["place", "waits for", "class", "key", "weight"],
+    rows: rows.slice(0, mostWaiters),
+    all: rows.length + gate.not_shown,
+  });
 }

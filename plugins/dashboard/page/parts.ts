@@ -1,3 +1,4 @@
+import { showCount } from "../figures/units.ts";
 import { type Children, type ElementNode, h } from "./node.ts";
 
 /** A section with a heading, found by its id. */
@@ -44,6 +45,27 @@ export function table(caption: string, head: readonly string[], rows: readonly (
         ),
       ),
     ),
+  );
+}
+
+/** A table of those of the moment. It is folded up until asked for: its length changes at each look, and the page would jump. */
+export function folded(
+  id: string,
+  title: string,
+  { caption, head, rows, all }: {
+    readonly caption: string;
+    readonly head: readonly string[];
+    readonly rows: readonly (readonly Children[])[];
+    /** How many there are, with those that have no row. */
+    readonly all: number;
+  },
+): ElementNode {
+  const more = all - rows.length;
+  return h(
+    "details",
+    { id },
+    h("summary", {}, `${title}: ${all === 0 ? "nobody" : showCount(all)}`),
+    rows.length > 0 && table(more > 0 ? `${caption}, and ${showCount(more)} more` : caption, head, rows),
   );
 }
 
