@@ -90,6 +90,7 @@ describe("the page", () => {
     expect(textOf([trouble])).toContain("line php line full 2/s 4 14");
     expect(textOf([trouble])).not.toContain("cancelled");
     expect(textOf(page(viewOf([lane()])))).toContain("Nobody has been turned away.");
+    expect(textOf(page(viewOf([lane(), lane()])))).toContain("Turned away 0/s 0 in 5 min");
   });
 
   test("an overtake is bad", () => {

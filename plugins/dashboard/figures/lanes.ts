@@ -69,7 +69,7 @@ function laneOf(span: Span, name: string, php: boolean): Lane {
     classes: span.now.samples("fairlead_admission_class_queued", lane)
       .map(({ labels, value }) => ({ name: labels.get("class") ?? "", queued: value })),
     waiting: span.quantiles("fairlead_admission_wait_seconds", lane),
-    admitted: sum(letIn),
+    admitted: sum([span.nothing, ...letIn]),
     // Who left of his own was not turned away.
     refusals: ends.filter(({ label }) => !inward.has(label) && label !== "cancelled"),
     overtakes: span.counter("fairlead_admission_overtakes_total", lane),

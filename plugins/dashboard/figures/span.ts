@@ -53,6 +53,11 @@ export class Span {
     return { total, increase: grown, perSecond: grown / this.#seconds };
   }
 
+  /** A counter that has not counted. */
+  get nothing(): Growth {
+    return { total: 0, increase: 0, perSecond: this.#before === undefined ? undefined : 0 };
+  }
+
   /** A counter for each value of a label, where it has ever counted. */
   counters(name: string, label: string, where: Where = {}): readonly (Growth & { readonly label: string })[] {
     return this.now.valuesOf(name, label, where)

@@ -7,7 +7,9 @@ const lines = ({ lanes, databases, bulkheads }: Frame) => [...lanes, ...database
 
 /** Everybody who was turned away, wherever he waited. */
 export function turnedAway(frame: Frame): Growth {
-  return sum(lines(frame).flatMap(({ refusals }) => refusals));
+  const { perSecond } = frame.traffic.all;
+  const nothing: Growth = { total: 0, increase: 0, perSecond: perSecond === undefined ? undefined : 0 };
+  return sum([nothing, ...lines(frame).flatMap(({ refusals }) => refusals)]);
 }
 
 /** Grants past an older waiter, in every line. */

@@ -24,7 +24,7 @@ export function trafficOf(span: Span): Traffic {
   const classOf = (status: string): StatusClass => /^[1-5]/.test(status) ? `${status[0]}xx` as StatusClass : "none";
   const entries = statusClasses.map((status): [StatusClass, Growth] => {
     const own = found.filter(({ label }) => classOf(label) === status);
-    return [status, own.length === 0 ? { ...span.counter(name, { status: "-" }) } : sum(own)];
+    return [status, sum([span.nothing, ...own])];
   });
   return {
     byStatus: Object.fromEntries(entries) as Record<StatusClass, Growth>,
