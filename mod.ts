@@ -30,6 +30,7 @@ export {
   type BulkheadWait,
   type KeyedBulkheadOptions,
 } from "./core/contracts/bulkheads.ts";
+export { Exposition } from "./core/contracts/exposition.ts";
 export { Executions, type RunningExecution } from "./core/contracts/executions.ts";
 export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
 export { Health } from "./core/contracts/health.ts";

@@ -34,28 +34,52 @@ export function postAdmin(at: Address, path: string): Promise<unknown> {
   return call(at, "POST", path, 0);
 }
 
-function call(at: Address, method: string, path: string, timeout: number): Promise<unknown> {
+async function call(at: Address, method: string, path: string, timeout: number): Promise<unknown> {
+  const { status, text } = await exchange(at, method, path, timeout);
+  let answer: { readonly error?: string };
+  try {
+    answer = JSON.parse(text) as { error?: string };
+  } catch (cause) {
+    const hint = status === 404 ? "; is it a Fairlead of this version?" : "";
+    throw unreachable(at, `it answered ${status} to ${path}${hint}`, cause);
+  }
+  const { error } = answer;
+  // What was done in part is told like what was done: by the answer itself.
+  if (status === 200 || (method === "POST" && error === undefined)) return answer;
+  throw new CoreError("ADMIN_REFUSED", `The server at ${showAddress(at)} refused: ${error ?? text}`);
+}
+
+/**
+ * Reads whatever the admin listener has at a path.
+ *
+ * @throws CoreError `ADMIN_UNREACHABLE`
+ */
+export function readAdmin(at: Address, path: string): Promise<AdminAnswer> {
+  return exchange(at, "GET", path, patience);
+}
+
+/** What came back, whatever it is. */
+export interface AdminAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function unreachable(at: Address, why: string, cause: unknown): CoreError {
+  return new CoreError("ADMIN_UNREACHABLE", `Cannot ask the server at ${showAddress(at)}: ${why}`, { cause });
+}
+
+function exchange(at: Address, method: string, path: string, timeout: number): Promise<AdminAnswer> {
   const place = at.kind === "unix" ? { socketPath: at.path } : { host: connectable(at.host), port: at.port };
   return new Promise((resolve, reject) => {
-    const fail = (why: string, cause?: unknown) =>
-      reject(new CoreError("ADMIN_UNREACHABLE", `Cannot ask the server at ${showAddress(at)}: ${why}`, { cause }));
+    const fail = (why: string, cause?: unknown) => reject(unreachable(at, why, cause));
     const asked = request({ ...place, method, path, timeout, agent: false }, (response) => {
       const chunks: Uint8Array[] = [];
       response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
       response.on("error", (cause) => fail(cause.message, cause));
-      response.on("end", () => {
-        const text = new TextDecoder().decode(join(chunks));
-        try {
-          const answer = JSON.parse(text) as { error?: string };
-          const { error } = answer;
-          // What was done in part is told like what was done: by the answer itself.
-          if (response.statusCode === 200 || (method === "POST" && error === undefined)) return resolve(answer);
-          return reject(new CoreError("ADMIN_REFUSED", `The server at ${showAddress(at)} refused: ${error ?? text}`));
-        } catch (cause) {
-          const hint = response.statusCode === 404 ? "; is it a Fairlead of this version?" : "";
-          fail(`it answered ${response.statusCode} to ${path}${hint}`, cause);
-        }
-      });
+      response.on(
+        "end",
+        () => resolve({ status: response.statusCode ?? 0, text: new TextDecoder().decode(join(chunks)) }),
+      );
     });
     asked.on("timeout", () => asked.destroy(new Error(`no answer in ${patience / 1000} s`)));
     asked.on(

@@ -67,12 +67,13 @@ function drawRow({ text, schema, count, errors, rows, time: total, mean, p95, ma
 }
 
 /** A statement can hold any byte: none may reach a terminal as a command. */
-function plain(text: string): string {
+export function plain(text: string): string {
   // deno-lint-ignore no-control-regex -- control characters are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
 }
 
-function cut(text: string, width: number): string {
+/** At most `width` characters. */
+export function cut(text: string, width: number): string {
   const letters = [...text];
   return letters.length <= width ? text : `${letters.slice(0, Math.max(0, width - 1)).join("")}…`;
 }

@@ -6,6 +6,7 @@ import { db } from "./db.ts";
 import { reload } from "./reload.ts";
 import { schema } from "./schema.ts";
 import { serve } from "./serve.ts";
+import { top } from "./top.ts";
 
 /** A verb: takes the arguments after its name, returns the exit code. */
 type Verb = (args: readonly string[]) => Promise<number>;
@@ -21,6 +22,7 @@ const verbs: Readonly<Record<string, { readonly run: Verb; readonly says: string
     says: "reload [-c FILE]    have a running server boot new PHP workers on new code, losing no request",
   },
   schema: { run: schema, says: "schema [-c FILE]    print a JSON Schema of the configuration, for editors" },
+  top: { run: top, says: "top [-c FILE]       watch a running server: requests, waiting, PHP processes, refusals" },
   db: { run: db, says: "db top [-c FILE]    watch a running server's database pools and its costliest statements" },
   version: { run: printVersion, says: "version             print the version and the runtime" },
 };

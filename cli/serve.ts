@@ -60,10 +60,13 @@ function aborted(signal: AbortSignal): Promise<void> {
 function* banner(
   addresses: readonly string[],
   admin: string | undefined,
-  options: { readonly server: { readonly public?: string | undefined; readonly tls?: unknown } },
+  options: Pick<ServerOptions, "server" | "config">,
 ): Iterable<string> {
   const { public: folder, tls } = options.server;
   const url = (at: string) => at.startsWith("unix:") ? at : `${tls === undefined ? "http" : "https"}://${at}`;
   yield `serving ${folder ?? "no files"} on ${addresses.map(url).join(", ")}`;
-  if (admin !== undefined) yield `metrics and health on http://${admin} (/metrics /livez /readyz /-/whoami)`;
+  if (admin === undefined) return;
+  const plain = admin.startsWith("unix:") ? admin : `http://${admin}/`;
+  const { enabled } = options.config["dashboard"] as { readonly enabled: boolean };
+  yield `${enabled ? "dashboard, " : ""}metrics and health on ${plain} (/metrics /livez /readyz /-/whoami)`;
 }

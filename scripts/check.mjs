@@ -4,10 +4,12 @@ import { deno, npmPackages, run } from "./setup.mjs";
 npmPackages();
 const steps = [
   ["types", "node_modules/.bin/tsc", ["-p", "."]],
+  ["types of the page", "node_modules/.bin/tsc", ["-p", "plugins/dashboard/browser"]],
   ["lint", deno, ["lint", "--quiet"]],
   ["format", deno, ["fmt", "--check", "--quiet"]],
   ["imports", "node", ["scripts/boundaries.mjs"]],
   ["embedded PHP", "node", ["scripts/embed_php.mjs", "--check"]],
+  ["embedded page", deno, ["run", "-A", "scripts/embed_page.mjs", "--check"]],
   ["docs", "node", ["scripts/docs.mjs", "--check"]],
 ];
 let failed = 0;

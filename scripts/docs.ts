@@ -1,24 +1,13 @@
 // The reference pages, made from what the server itself knows: the schemas that check a configuration, and the metrics
 // that the built-in plugins have registered once all of them are set up. No PHP and no socket is needed.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { loadTables } from "../cli/prepare.ts";
-import { createApp } from "../core/app.ts";
 import { configReference } from "./config_reference.ts";
-import { validate } from "../core/config/validate.ts";
-import { Health } from "../core/contracts/health.ts";
-import { Meter } from "../core/contracts/meter.ts";
-import { Reloads } from "../core/contracts/reloads.ts";
-import { Site } from "../core/contracts/site.ts";
-import { HealthBoard } from "../core/health.ts";
-import { type AnyPlugin, definePlugin } from "../core/plugin.ts";
-import { ReloadBoard } from "../core/reload_board.ts";
-import { anything } from "../core/standard_schema.ts";
 import { metricsTable } from "../plugins/metrics/docs.ts";
-import type { Registry } from "../plugins/metrics/registry.ts";
+import { registeredMetrics } from "./registered_metrics.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const generated = "<!-- Written by `npm run docs`; edit scripts/docs.ts or the code it reads. -->\n\n";
@@ -45,47 +34,17 @@ unknown key is an error; the error names the line, the key and the nearest known
 const metricsHead = `# Metrics
 
 What the admin listener shows at \`/metrics\` with the built-in plugins, in Prometheus text 0.0.4 or OpenMetrics 1.0.
-[operations.md](operations.md) says which of them to watch.
+[operations.md](operations.md) says which of them to watch, the [dashboard](../plugins/dashboard/README.md) draws them, and
+[examples/monitoring](../examples/monitoring/README.md) has alert rules and a Grafana dashboard.
 
 A label value that no request has had yet has no line. A gauge is read when it is scraped.
 
 `;
 
-/** The registry as it is when every built-in plugin has been set up with its defaults. */
-async function registry(plugins: readonly AnyPlugin[], config: Readonly<Record<string, unknown>>): Promise<Registry> {
-  const found = Promise.withResolvers<Registry>();
-  const reader = definePlugin({
-    name: "docs",
-    api: 1,
-    config: anything,
-    needs: [Meter],
-    setup: (ctx) => found.resolve(ctx.use(Meter) as Registry),
-  });
-  const site: Site = {
-    baseDir: tmpdir(),
-    publicRoot: tmpdir(),
-    timeoutMs: 60_000,
-    maxBody: 10_000_000,
-    software: "Fairlead",
-  };
-  const app = await createApp({
-    plugins: [...plugins, reader as AnyPlugin],
-    config,
-    baseDir: tmpdir(),
-    log() {},
-    offers: [[Health, new HealthBoard()], [Reloads, new ReloadBoard(() => {})], [Site, site]],
-  });
-  await app.close();
-  return await found.promise;
-}
-
-const { raw, tables, plugins } = await loadTables(undefined);
-const { values } = await validate(raw, tables);
-// What is off by default has metrics, too.
-const switchedOn = { ...values, compress: { ...values["compress"] as object, enabled: true } };
+const { tables } = await loadTables(undefined);
 const pages: Readonly<Record<string, string>> = {
   "docs/configuration.md": generated + configurationHead + configReference(tables),
-  "docs/metrics.md": generated + metricsHead + metricsTable(await registry(plugins, switchedOn)),
+  "docs/metrics.md": generated + metricsHead + metricsTable(await registeredMetrics()),
 };
 
 const stale: string[] = [];

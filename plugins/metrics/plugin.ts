@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { Exposition } from "../../core/contracts/exposition.ts";
 import { Meter } from "../../core/contracts/meter.ts";
 import { Traffic } from "../../core/contracts/traffic.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
@@ -29,7 +30,7 @@ export default definePlugin({
   api: 1,
   config,
   wants: [Traffic],
-  provides: [Meter],
+  provides: [Meter, Exposition],
   setup(ctx) {
     const reported = new Set<string>();
     const registry = new Registry({
@@ -48,6 +49,7 @@ export default definePlugin({
       registry.gauge("fairlead_http_requests_in_flight", help, () => traffic.inFlight);
     }
     ctx.provide(Meter, registry);
+    ctx.provide(Exposition, { path: ctx.config.path });
     return {
       onListen: () => lag.start(),
       onAdmin(app) {

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { Exposition } from "../../core/contracts/exposition.ts";
 import { Meter } from "../../core/contracts/meter.ts";
 import type { Traffic } from "../../core/contracts/traffic.ts";
 import type { Exchange, Outcome } from "../../core/exchange.ts";
@@ -53,6 +54,7 @@ export async function load(config: unknown = {}, traffic?: Traffic): Promise<Loa
     use: () => undefined as never,
     find: () => traffic as never,
     provide(token, service) {
+      if (token.id === Exposition.id) return;
       if (token.id !== Meter.id) throw new Error(`provides ${token.id}`);
       meter = service as Meter;
     },
