@@ -160,7 +160,7 @@ export class ClassedGate extends FairGate {
   protected override settle(node: Node, ran: boolean): void {
     const stood = this.line.head !== undefined;
     this.line.release(node, this.line.timed ? this.clock.now() : 0, ran);
-    if (!stood && this.line.head !== undefined) this.rate.resume(this.clock.now());
+    if (!stood && this.line.head !== undefined) this.stands(this.clock.now());
   }
 
   /** Whether the class at `place` is turned away while the gate is overloaded. */

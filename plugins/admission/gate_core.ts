@@ -5,14 +5,11 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import { type Tally, tally } from "./counts.ts";
 import { Deadlines } from "./deadlines.ts";
 import { DrainRate } from "./drain_rate.ts";
-import { HoldTimes, reach } from "./forecast.ts";
+import { Forecast } from "./forecast.ts";
 import type { LineOptions } from "./gate_options.ts";
 import type { WaitingLine } from "./line.ts";
 import { Outbox } from "./outbox.ts";
 import { ENTERED, EXPIRES, type Node, OWNER, SEQ, SINCE, STATE, WEIGHT } from "./queue_node.ts";
-
-/** How much a foretold wait must exceed the time until a waiter's own deadline for it to be refused: its place in line costs little. */
-const doubt = 1.25;
 
 /**
  * How permits and places in line change hands: what all gates have in common, and those that differ change.
@@ -33,9 +30,7 @@ export abstract class GateCore {
   protected max: number;
   protected inUse = 0;
   protected shut = false;
-  readonly #predict: boolean;
-  /** What tells whether somebody would be let in within the grace window; undefined where that is not foretold. */
-  readonly #holds: HoldTimes | undefined;
+  readonly #forecast: Forecast | undefined;
   readonly #onOvertake: (() => void) | undefined;
   readonly #onRefused: ((reason: Refusal) => void) | undefined;
   readonly #drained: (() => void)[] = [];
@@ -50,8 +45,7 @@ export abstract class GateCore {
     this.clock = options.clock ?? systemClock;
     this.line = line;
     const { predict = false } = options;
-    this.#predict = predict !== false;
-    if (predict === true && this.grace < Infinity) this.#holds = new HoldTimes();
+    if (predict !== false) this.#forecast = new Forecast(predict === true ? this.grace : Infinity);
     this.#onOvertake = options.onOvertake;
     this.#onRefused = options.onRefused;
     this.outbox = new Outbox(this.tally, options.onError ?? throwLater, options.onRefused);
@@ -125,21 +119,10 @@ export abstract class GateCore {
   /** Why a newcomer who has to wait would wait in vain. */
   protected hopeless(node: Node, weight: number, now: number): "grace" | "predicted" | undefined {
     if (this.grace <= 0) return "grace";
-    if (!this.#predict) return undefined;
+    const forecast = this.#forecast;
+    if (forecast === undefined || this.line.head === undefined) return undefined;
     const { deadline = Infinity } = node;
-    if (deadline === Infinity && this.#holds === undefined) return undefined;
-    const ahead = this.line.ahead(node, weight), perMs = this.perMs(now);
-    if (!this.rate.measured) return undefined;
-    if (ahead / perMs > (deadline - now) * doubt) return "predicted";
-    return this.#holds !== undefined && this.#tooMany(ahead, perMs, this.#holds) ? "predicted" : undefined;
-  }
-
-  /** Whether `ahead` permits are too many to come back within the grace window. */
-  #tooMany(ahead: number, perMs: number, holds: HoldTimes): boolean {
-    // With fewer ahead than there are permits, the very next ones to come back decide, which are nobody's average.
-    if (ahead <= this.max || !this.rate.covers(this.grace)) return false;
-    const expected = this.grace * perMs;
-    return ahead > expected || ahead > reach(expected, holds.dispersion);
+    return forecast.tooMany(this.line.ahead(node, weight), this.max, deadline - now, now) ? "predicted" : undefined;
   }
 
   /** Permits that come back per ms while somebody waits. */
@@ -170,13 +153,20 @@ export abstract class GateCore {
     node[ENTERED] = now;
     const stood = this.line.head !== undefined;
     this.line.push(node);
-    if (!stood && this.line.head !== undefined) this.rate.resume(now);
+    if (!stood && this.line.head !== undefined) this.stands(now);
     this.deadlines.watch(node, now);
+  }
+
+  /** There is a head of the line where there was none. */
+  protected stands(now: number): void {
+    this.rate.resume(now);
+    this.#forecast?.begins(now);
   }
 
   /** Takes the waiter out of the line; its callback runs at the next delivery. */
   protected decide(node: Node, outcome: "granted" | Refusal, now: number): void {
     this.unlink(node, now);
+    if (outcome === "grace") this.#forecast?.inVain(now);
     node[STATE] = outcome;
     node[ENTERED] = now - node[ENTERED]!;
     this.outbox.post(node);
@@ -186,7 +176,9 @@ export abstract class GateCore {
     const stood = this.line.head !== undefined;
     this.line.remove(node);
     this.deadlines.forget(node);
-    if (stood && this.line.head === undefined) this.rate.settle(now);
+    if (!stood || this.line.head !== undefined) return;
+    this.rate.settle(now);
+    this.#forecast?.ends(now);
   }
 
   /** The permits of `node` are back, `ran`: it was told that it had them. Somebody may be next who was not before. */
@@ -195,7 +187,10 @@ export abstract class GateCore {
   /** So many permits are back, those of `node` if they were a waiter's. */
   protected takeBack(weight: number, node: Node | undefined, ran: boolean): void {
     this.inUse -= weight;
-    if (this.line.head !== undefined) this.rate.count(weight);
+    if (this.line.head !== undefined) {
+      this.rate.count(weight);
+      this.#forecast?.returned(weight);
+    }
     if (node !== undefined) this.settle(node, ran);
     if (this.line.head !== undefined) {
       const now = this.clock.now();
@@ -207,7 +202,7 @@ export abstract class GateCore {
   /** The permits of `node`, which somebody may have waited for, were out until `now`. */
   #learn(node: Node, now: number): void {
     const since = node[SINCE];
-    if (since !== undefined && since > 0) this.#holds?.took(now - since, node[WEIGHT]!);
+    if (since !== undefined && since > 0) this.#forecast?.held(now - since, node[WEIGHT]!);
   }
 
   /** Resolves when no permit is out. */

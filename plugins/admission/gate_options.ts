@@ -11,9 +11,9 @@ export interface LineOptions {
   /** Longest wait in ms; 0 refuses whoever cannot be let in at once. No bound when absent. */
   readonly grace?: number;
   /**
-   * Refuses a waiter as `predicted` when, by the measured drain rate, its own deadline will have passed before its turn, or
-   * (with `true`) when so many are ahead of it that it would likely wait for the whole grace window in vain. Never before there
-   * is a measurement, and by the grace window never while fewer permits are ahead than the gate has. False when absent.
+   * Refuses a waiter as `predicted` when, by the rate at which permits come back, its own deadline will have passed before its turn,
+   * or (with `true`), while there are too many, when it would likely wait for the whole grace window in vain; see {@linkcode Forecast}.
+   * False when absent.
    */
   readonly predict?: boolean | "deadline";
   readonly clock?: Clock;

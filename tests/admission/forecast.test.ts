@@ -22,13 +22,18 @@ interface Load {
   readonly weight?: number;
 }
 
-/** Open arrivals at exponential gaps. */
+/** Open arrivals at exponential gaps. Who comes before it is known that there are too many is not told of. */
 function offer(options: GateOptions, { hold, meanHold, load, arrivals, weight = 1 }: Load) {
   const random = numbers(7), clock = new VirtualClock();
   const gate = createGate({ predict: true, ...options, clock });
   const refused: { readonly reason: Refusal; readonly waitedMs: number; readonly queued: number }[] = [];
   const waits: number[] = [];
   let left = arrivals, worked = 0;
+  let known = Infinity;
+  const refuse = (reason: Refusal, waitedMs: number) => {
+    if (waitedMs > 0 && known === Infinity) known = clock.time + options.grace!;
+    if (clock.time >= known || options.predict === false) refused.push({ reason, waitedMs, queued: gate.queued });
+  };
   const gap = meanHold * weight / gate.limit / load;
   const arrive = () => {
     if (left-- === 0) return;
@@ -40,11 +45,11 @@ function offer(options: GateOptions, { hold, meanHold, load, arrivals, weight = 
         worked += ms * weight;
         clock.setTimer(ms, () => gate.leave(waiter));
       },
-      onRefuse: (reason, waitedMs) => refused.push({ reason, waitedMs, queued: gate.queued }),
+      onRefuse: (reason, waitedMs) => refuse(reason, waitedMs),
     };
     const verdict = gate.enter(waiter);
     if (verdict === "granted") waiter.onGrant(0);
-    else if (verdict !== "queued") refused.push({ reason: verdict, waitedMs: 0, queued: gate.queued });
+    else if (verdict !== "queued") refuse(verdict, 0);
     clock.setTimer(-gap * Math.log(1 - random()), arrive);
   };
   arrive();
@@ -100,28 +105,54 @@ describe("whoever would wait for the whole grace window in vain", () => {
     }
   });
 
-  test("is not foretold from the first slow answers of a cold application", () => {
+  /** A gate of four permits, with who holds them. */
+  function pool() {
     const clock = new VirtualClock();
     const gate = createGate({ limit: 4, grace: 10_000, predict: true, clock });
+    const held: Waiter[] = [];
+    const late: Refusal[] = [];
     const come = () => {
-      const waiter: Waiter = { onGrant: () => void held.push(waiter), onRefuse() {} };
+      const waiter: Waiter = { onGrant: () => void held.push(waiter), onRefuse: (reason) => void late.push(reason) };
       const verdict = gate.enter(waiter);
       if (verdict === "granted") held.push(waiter);
       return verdict;
     };
-    const held: Waiter[] = [];
-    for (let i = 0; i < 200; i++) come();
-    // Four a second for 2.5 s of a line: at that rate 200 would take 50 s.
-    for (let i = 0; i < 9; i++) {
-      clock.advance(250);
-      gate.leave(held.shift()!);
-      expect(come()).toBe("queued");
+    /** One is done each so many ms. */
+    const work = (times: number, ms: number) => {
+      for (let i = 0; i < times; i++) {
+        clock.advance(ms);
+        gate.leave(held.shift()!);
+      }
+    };
+    return { clock, gate, late, come, work };
+  }
+
+  test("is not foretold before somebody has, whatever slow answers there were", () => {
+    const { come, work, late } = pool();
+    for (let i = 0; i < 24; i++) come();
+    // Two a second: 600 more would take five minutes, if they were as slow.
+    work(8, 500);
+    for (let i = 0; i < 600; i++) expect(come()).toBe("queued");
+    // They are not.
+    work(616, 5);
+    expect(late).toEqual([]);
+  });
+
+  test("is told at once after that, until the line has been empty for a second", () => {
+    const { clock, gate, come, work, late } = pool();
+    // Ten come a second, two are done.
+    for (let second = 0; second < 20; second++) {
+      for (let i = 0; i < 10; i++) come();
+      work(2, 500);
     }
-    for (let i = 0; i < 12; i++) {
-      clock.advance(250);
-      gate.leave(held.shift()!);
-    }
-    expect(come()).toBe("predicted");
+    expect(late.length).toBeGreaterThan(10);
+    expect(gate.counts.refused.predicted).toBeGreaterThan(50);
+    while (gate.used > 0) work(1, 500);
+    clock.advance(1001);
+    const before = late.length;
+    for (let i = 0; i < 2000; i++) expect(come()).not.toBe("predicted");
+    work(2000, 4);
+    expect([late.length, gate.queued]).toEqual([before, 0]);
   });
 
   test("is nobody with fewer permits ahead than the gate has", () => {

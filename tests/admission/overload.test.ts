@@ -285,8 +285,8 @@ describe("prediction", () => {
       if (verdict === "granted") held.push(waiter);
       return verdict;
     };
-    for (let i = 0; i < 221; i++) come("sheddable", "hog");
-    for (let i = 0; i < 21; i++) {
+    for (let i = 0; i < 271; i++) come("sheddable", "hog");
+    for (let i = 0; i < 71; i++) {
       clock.advance(10);
       gate.leave(held.shift()!);
     }
@@ -305,8 +305,8 @@ describe("prediction", () => {
     const clock = new VirtualClock();
     const gate = createGate({ limit: 1, clock, predict: true });
     gate.tryEnter();
-    for (let i = 0; i < 119; i++) gate.enter({ onGrant() {}, onRefuse() {} });
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 129; i++) gate.enter({ onGrant() {}, onRefuse() {} });
+    for (let i = 0; i < 30; i++) {
       clock.advance(100);
       gate.leave();
     }
