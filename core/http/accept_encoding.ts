@@ -1,6 +1,6 @@
 /** Content negotiation by `Accept-Encoding` (RFC 9110, 12.5.3). @module */
 
-const ELEMENT = /^([!#$%&'*+\-.^_`|~\w]+)(?:[ \t]*;[ \t]*q=([01](?:\.\d{0,3})?))?$/i;
+const ELEMENT = /^([!#$%&'*+\-.^_`|~\w]+)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i;
 
 /** Weights by lower-case name; an element that is not well formed is passed over. */
 function weights(header: string): Map<string, number> {
@@ -9,7 +9,7 @@ function weights(header: string): Map<string, number> {
     const match = ELEMENT.exec(element.trim());
     if (!match) continue;
     const name = (match[1] as string).toLowerCase();
-    found.set(name === "x-gzip" ? "gzip" : name, Math.min(1, Number(match[2] ?? 1)));
+    found.set(name === "x-gzip" ? "gzip" : name, Number(match[2] ?? 1));
   }
   return found;
 }

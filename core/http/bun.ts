@@ -129,7 +129,7 @@ class BunExchange extends BaseExchange {
     const { idle } = this.#side;
     // A stream may be silent as long as its request; when it has ended, Bun no longer takes another time for it.
     if (idle !== undefined && this.sent === undefined) this.#server.timeout(this.#raw, idle.kept);
-    return withBunFile(response);
+    return this.method === "HEAD" ? headOf(response) : withBunFile(response);
   }
 
   onGone(left: () => void): () => void {
@@ -166,6 +166,15 @@ function direct(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
     },
   };
   return new ReadableStream(source as never);
+}
+
+/**
+ * Bun says `Content-Length: 0` of a HEAD response without a body, which is that of no GET; of a stream it says no length.
+ */
+function headOf(response: Response): Response {
+  const { status, statusText, headers } = response;
+  if (response.body !== null || headers.has("content-length") || status === 204 || status === 304) return response;
+  return new Response(direct([]), { status, statusText, headers });
 }
 
 /** The target of a URL that Bun built: what follows the authority. */

@@ -7,15 +7,13 @@ export interface Rules {
   readonly minSize: number;
 }
 
-/** Statuses whose body is no representation of the whole resource, or that have none. */
-const without = new Set([204, 205, 206, 304, 416]);
+/** Statuses that have no body, or none that is of the resource. */
+const without = new Set([204, 205, 304, 416]);
 
-/** Whether a response would be compressed for a client that takes it: then it varies by `Accept-Encoding`. */
+/** Whether a response would be compressed for a client that takes it, or is a part of one that would: then it varies by `Accept-Encoding`. */
 export function worthIt(status: number, headers: Headers, length: number, rules: Rules): boolean {
-  if (status < 200 || without.has(status) || headers.has("content-encoding") || headers.has("content-range")) {
-    return false;
-  }
-  if (length >= 0 && length < rules.minSize) return false;
+  if (status < 200 || without.has(status) || headers.has("content-encoding")) return false;
+  if (status !== 206 && (headers.has("content-range") || (length >= 0 && length < rules.minSize))) return false;
   // RFC 9110, 7.7: no intermediary may transform it, and neither may we.
   if (/(?:^|[\s,])no-transform(?:$|[\s,;])/i.test(headers.get("cache-control") ?? "")) return false;
   return ofType(headers.get("content-type"), rules.types);
@@ -46,7 +44,24 @@ export function encoded(headers: Headers, encoding: string): Headers {
   vary(changed);
   changed.set("content-encoding", encoding);
   for (const name of ["content-length", "accept-ranges", "content-md5", "content-digest"]) changed.delete(name);
-  const etag = changed.get("etag");
-  if (etag !== null && !etag.startsWith("W/")) changed.set("etag", `W/${etag}`);
+  weaken(changed);
   return changed;
+}
+
+/**
+ * Makes a 304 say what the compressed 200 said (RFC 9110, 15.4.5). It tells nothing of its type, but a client that asks by the
+ * weak form of its `ETag` has that one.
+ */
+export function unchanged(headers: Headers, ifNoneMatch: string | null): Headers | undefined {
+  const etag = headers.get("etag");
+  if (etag === null || ifNoneMatch === null || !ifNoneMatch.includes(`W/${etag}`)) return undefined;
+  const changed = new Headers(headers);
+  vary(changed);
+  weaken(changed);
+  return changed;
+}
+
+function weaken(headers: Headers): void {
+  const etag = headers.get("etag");
+  if (etag !== null && !etag.startsWith("W/")) headers.set("etag", `W/${etag}`);
 }

@@ -1,8 +1,9 @@
 import type { Counter, Meter } from "../../core/contracts/meter.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { negotiate } from "../../core/http/accept_encoding.ts";
+import { joinBytes, totalBytes } from "../../core/http/bytes.ts";
 import type { Awaitable } from "../../core/plugin.ts";
-import { encoded, type Rules, vary, worthIt } from "./candidate.ts";
+import { encoded, type Rules, unchanged, vary, worthIt } from "./candidate.ts";
 import type { Encoder } from "./encoders.ts";
 import { squeeze } from "./squeeze.ts";
 
@@ -31,39 +32,48 @@ export class Compress {
   /** The response as the client gets it. */
   answer(x: Exchange, response: Response): Awaitable<Response> {
     const { status, headers } = response;
+    if (status === 304) {
+      const same = unchanged(headers, x.headers.get("if-none-match"));
+      return same === undefined ? response : x.remake(response, null, same);
+    }
     const head = x.method === "HEAD";
-    if (response.body === null && !head) return response;
-    const length = headers.get("content-length");
     const pieces = x.pieces(response);
-    const known = pieces === undefined ? length === null ? -1 : Number(length) : total(pieces);
-    if (!worthIt(status, headers, head && length === null ? -1 : known, this.#rules)) return response;
-    // HTTP/1.0 proxies know nothing of Vary.
-    const offer = x.protocol === "HTTP/1.0" ? undefined : negotiate(x.headers.get("accept-encoding"), this.#offers);
-    if (offer === undefined) return this.#plain(x, response);
+    const length = pieces === undefined ? lengthOf(headers) : totalBytes(pieces);
+    if (!worthIt(status, headers, length, this.#rules)) return response;
+    // A part stays a part of what it is of. HTTP/1.0 proxies know nothing of Vary.
+    const offer = status === 206 || x.protocol === "HTTP/1.0"
+      ? undefined
+      : negotiate(x.headers.get("accept-encoding"), this.#offers);
+    if (offer === undefined || (head && length < 0)) return this.#plain(x, response);
     const changed = encoded(headers, offer.name);
-    offer.responses.inc();
     if (head) return x.remake(response, null, changed);
-    if (pieces !== undefined) return this.#whole(x, response, pieces, changed, offer);
-    const { stream, sent } = squeeze(response.body!, offer);
-    x.bytes = -1;
-    const whole = sent.then((bytes) => {
+    if (response.body === null) return response;
+    offer.responses.inc();
+    return pieces === undefined
+      ? this.#stream(x, response, changed, offer)
+      : this.#whole(x, response, pieces, changed, offer);
+  }
+
+  #stream(x: Exchange, response: Response, headers: Headers, offer: Offer): Response {
+    const { stream, sent } = squeeze(response.body!, offer, (bytes) => {
       x.bytes = bytes;
       offer.sent.inc(bytes);
     });
-    // Who looks at it does so later, and may find it failed.
-    whole.catch(() => {});
-    x.sent = whole;
-    return x.remake(response, stream, changed);
+    // Who looks at it does so later, and may find it failed; and nobody looks at the one that was there.
+    sent.catch(() => {});
+    x.sent?.catch(() => {});
+    x.sent = sent;
+    return x.remake(response, stream, headers);
   }
 
   async #whole(
     x: Exchange,
     response: Response,
-    pieces: readonly Uint8Array[],
+    pieces: readonly Uint8Array<ArrayBuffer>[],
     headers: Headers,
     offer: Offer,
   ): Promise<Response> {
-    const bytes = await offer.whole(pieces.length === 1 ? pieces[0]! : join(pieces));
+    const bytes = await offer.whole(joinBytes(pieces));
     x.bytes = bytes.byteLength;
     offer.sent.inc(bytes.byteLength);
     return x.remake(response, [bytes], headers);
@@ -83,16 +93,7 @@ export class Compress {
   }
 }
 
-function total(pieces: readonly Uint8Array[]): number {
-  return pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-}
-
-function join(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(total(pieces));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole;
+function lengthOf(headers: Headers): number {
+  const length = headers.get("content-length");
+  return length === null ? -1 : Number(length);
 }

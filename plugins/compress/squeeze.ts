@@ -7,16 +7,22 @@ const idleMs = 10;
 /** A body compressed as it comes. */
 export interface Squeezed {
   readonly stream: ReadableStream<Uint8Array>;
-  /** Settles when the last byte has been handed over, to how many there were. */
-  readonly sent: Promise<number>;
+  /** Settles when the last byte has been handed over, or none will be any more. */
+  readonly sent: Promise<void>;
 }
 
 /**
  * Compresses `source` at the pace at which it is read. What the source has given goes out within {@linkcode idleMs}, whole, so that a
  * page that is flushed in parts arrives in parts. A source that fails cuts the body off: it is never ended as if it were whole.
+ *
+ * @param over called once before `sent` settles, with how many bytes were given
  */
-export function squeeze(source: ReadableStream<Uint8Array>, encoder: Encoder): Squeezed {
-  const { promise: sent, resolve, reject } = Promise.withResolvers<number>();
+export function squeeze(
+  source: ReadableStream<Uint8Array>,
+  encoder: Encoder,
+  over: (bytes: number) => void,
+): Squeezed {
+  const { promise: sent, resolve, reject } = Promise.withResolvers<void>();
   sent.catch(() => {});
   const reader = source.getReader();
   let squeezer: Squeezer | undefined, given = 0, failed: unknown, left = false;
@@ -24,10 +30,10 @@ export function squeeze(source: ReadableStream<Uint8Array>, encoder: Encoder): S
   let dirty = false;
   let next: Promise<{ done: boolean; value?: Uint8Array | undefined }> | undefined;
 
-  function fail(cause: unknown): never {
+  function fail(cause: unknown): void {
     squeezer?.destroy();
+    over(given);
     reject(cause);
-    throw cause;
   }
 
   const stream = new ReadableStream<Uint8Array>({
@@ -55,7 +61,8 @@ export function squeeze(source: ReadableStream<Uint8Array>, encoder: Encoder): S
           if (done) {
             await ended(squeezer!);
             controller.close();
-            return resolve(given);
+            over(given);
+            return resolve();
           }
           await called((done) => squeezer!.write(value!, done));
           dirty = true;
@@ -65,13 +72,14 @@ export function squeeze(source: ReadableStream<Uint8Array>, encoder: Encoder): S
         if (left) return;
         await reader.cancel(cause).catch(() => {});
         fail(cause);
+        throw cause;
       }
     },
     async cancel(reason) {
       left = true;
-      squeezer?.destroy();
-      reject(new CoreError("CLIENT_LEFT", "The client left before the response was whole", { status: 499 }));
-      await reader.cancel(reason);
+      // Its source counts what it gave itself, when it is told.
+      await reader.cancel(reason).catch(() => {});
+      fail(new CoreError("CLIENT_LEFT", "The client left before the response was whole", { status: 499 }));
     },
   }, { highWaterMark: 0 });
   return { stream, sent };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import process from "node:process";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { noMeter } from "../../core/contracts/meter.ts";
 import { Compress } from "../../plugins/compress/compress.ts";
@@ -106,4 +107,56 @@ test("a stream that fails is a request that failed", async () => {
   const response = await compress.answer(x, x.respond(body, 200, [["content-type", "text/html"]]));
   await expect(response.text()).rejects.toBe(failure);
   await expect(x.sent).rejects.toBe(failure);
+});
+
+test("a stream that fails, of somebody who keeps an eye on it, leaves no promise that nobody looks at", async () => {
+  const unseen: unknown[] = [];
+  const see = (reason: unknown) => void unseen.push(reason);
+  process.on("unhandledRejection", see);
+  try {
+    for (const how of ["fails", "is left"]) {
+      const x = new TestExchange("/", { headers: { "accept-encoding": "gzip" } });
+      const { promise, reject } = Promise.withResolvers<void>();
+      const failure = new Error(how);
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (how === "is left") return controller.enqueue(new TextEncoder().encode(html));
+          reject(failure);
+          controller.error(failure);
+        },
+        cancel: () => reject(failure),
+      });
+      x.sent = promise.finally(() => x.bytes = 12_345);
+      const response = await compress.answer(x, x.respond(body, 200, [["content-type", "text/html"]]));
+      const sent = x.sent.catch(() => {});
+      const reader = response.body!.getReader();
+      const read = await reader.read().then(({ value }) => value!.byteLength, () => 0);
+      if (how === "is left") await reader.cancel();
+      await sent;
+      expect([how, x.bytes]).toEqual([how, read]);
+    }
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(unseen).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", see);
+  }
+});
+
+test("a part says that it varies, and a 304 says what the compressed 200 said, to who has that", async () => {
+  const x = new TestExchange("/", { headers: { "accept-encoding": "gzip" } });
+  const type = ["content-type", "text/css"] as const;
+  const part = x.respond([new Uint8Array(10)], 206, [type, ["content-range", "bytes 0-9/5000"]]);
+  expect(await compress.answer(x, part)).toBe(part);
+  expect(part.headers.get("vary")).toBe("Accept-Encoding");
+  for (const [asked, etag, vary] of [['W/"1"', 'W/"1"', "Accept-Encoding"], ['"1"', '"1"', null], ["*", '"1"', null]]) {
+    const again = new TestExchange("/", { headers: { "if-none-match": asked! } });
+    const { headers } = again.stamp(await compress.answer(again, again.respond(null, 304, [["etag", '"1"']])));
+    expect([headers.get("etag"), headers.get("vary")]).toEqual([etag!, vary!]);
+  }
+});
+
+test("a head of unknown length says nothing of an encoding, and none is counted", async () => {
+  const x = new TestExchange("/", { method: "HEAD", headers: { "accept-encoding": "gzip" } });
+  const { headers } = await compress.answer(x, x.respond(null, 200, [["content-type", "text/html"]]));
+  expect([headers.get("content-encoding"), headers.get("vary")]).toEqual([null, "Accept-Encoding"]);
 });

@@ -7,6 +7,7 @@ import { squeeze } from "../../plugins/compress/squeeze.ts";
 
 const names = ["gzip", "br", "zstd"] as const;
 const level = 3;
+const nobody = () => {};
 
 const unpack: Readonly<Record<EncodingName, (bytes: Uint8Array) => Uint8Array>> = {
   gzip: (bytes) => zlib.gunzipSync(bytes),
@@ -41,9 +42,11 @@ for (const name of names) {
             const { stream, feed } = source();
             for (const part of parts) feed.enqueue(part.slice());
             feed.close();
-            const squeezed = squeeze(stream, encoder(name, level));
+            let told = -1;
+            const squeezed = squeeze(stream, encoder(name, level), (bytes) => told = bytes);
             const bytes = await all(squeezed.stream);
-            expect(await squeezed.sent).toBe(bytes.byteLength);
+            await squeezed.sent;
+            expect(told).toBe(bytes.byteLength);
             expect(Buffer.from(unpack[name](bytes)).equals(Buffer.concat(parts))).toBe(true);
           },
         ),
@@ -60,7 +63,7 @@ for (const name of names) {
 
     test("arrives in the parts in which it was flushed, each as soon as it came", async () => {
       const { stream, feed } = source();
-      const reader = squeeze(stream, encoder(name, level)).stream.getReader();
+      const reader = squeeze(stream, encoder(name, level), nobody).stream.getReader();
       const parts: Uint8Array[] = [];
       const opened = name === "gzip"
         ? zlib.createGunzip()
@@ -87,29 +90,34 @@ for (const name of names) {
 
     test("is cut off, and never ended, when its source fails", async () => {
       const { stream, feed } = source();
-      const { stream: out, sent } = squeeze(stream, encoder(name, level));
+      let told = -1;
+      const { stream: out, sent } = squeeze(stream, encoder(name, level), (bytes) => told = bytes);
       feed.enqueue(new Uint8Array(100_000).fill(7));
       const reader = out.getReader();
       const first = await reader.read();
       expect(first.done).toBe(false);
+      let got = first.value!.byteLength;
       const failure = new Error("PHP died");
       feed.error(failure);
       const rest = async () => {
-        for (let part = await reader.read(); !part.done; part = await reader.read());
+        for (let part = await reader.read(); !part.done; part = await reader.read()) got += part.value.byteLength;
       };
       await expect(rest()).rejects.toBe(failure);
       await expect(sent).rejects.toBe(failure);
+      expect(told).toBe(got);
     });
 
     test("that nobody reads on gives its source up", async () => {
       const { stream, feed, cancelled } = source();
-      const { stream: out, sent } = squeeze(stream, encoder(name, level));
+      let told = -1;
+      const { stream: out, sent } = squeeze(stream, encoder(name, level), (bytes) => told = bytes);
       feed.enqueue(new Uint8Array(100));
       const reader = out.getReader();
-      await reader.read();
+      const { value } = await reader.read();
       await reader.cancel("gone");
       expect(cancelled()).toBe("gone");
       await expect(sent).rejects.toMatchObject({ code: "CLIENT_LEFT", status: 499 });
+      expect(told).toBe(value!.byteLength);
     });
 
     test("is read from its source only as it is read itself", async () => {
@@ -120,7 +128,7 @@ for (const name of names) {
           controller.enqueue(crypto.getRandomValues(new Uint8Array(60_000)));
         },
       }, { highWaterMark: 0 });
-      const reader = squeeze(stream, encoder(name, level)).stream.getReader();
+      const reader = squeeze(stream, encoder(name, level), nobody).stream.getReader();
       await reader.read();
       const after = pulled;
       await new Promise((resolve) => setTimeout(resolve, 50));

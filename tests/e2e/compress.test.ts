@@ -8,7 +8,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { RawClient } from "../support/raw_http.ts";
-import { hosts, startServer, type TestServer } from "../support/server.ts";
+import { hosts, startServer, type TestServer, total } from "../support/server.ts";
 import { allowSlowTests, waitFor } from "../support/wait.ts";
 
 allowSlowTests(60_000);
@@ -34,7 +34,8 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       file("page.php", `<?php echo str_repeat(${JSON.stringify(page)}, (int) $_GET['n']);`);
       file(
         "parts.php",
-        `<?php while (ob_get_level()) ob_end_flush();
+        `<?php foreach (['one', 'two', 'three'] as $word) @unlink(__DIR__ . "/../seen-$word");
+        while (ob_get_level()) ob_end_flush();
         foreach (['one', 'two', 'three'] as $word) { echo $word, str_repeat('.', 10), "\\n"; flush();
           while (!file_exists(__DIR__ . "/../seen-$word")) { usleep(5000); clearstatcache(); } }`,
       );
@@ -78,7 +79,11 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       const etag = css.header("etag")!;
       expect(etag).toMatch(/^W\/"/);
       const again = await fetch(`${server.url}/app.css`, { headers: { "if-none-match": etag } });
-      expect(again.status).toBe(304);
+      expect([again.status, again.headers.get("etag"), again.headers.get("vary")]).toEqual([
+        304,
+        etag,
+        "Accept-Encoding",
+      ]);
       const part = await fetch(`${server.url}/app.css`, { headers: { range: "bytes=0-9", "accept-encoding": "gzip" } });
       expect([part.status, await part.text()]).toEqual([206, "a { color:"]);
       expect((await raw("/photo.png")).header("content-encoding")).toBe(undefined);
@@ -107,6 +112,31 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
         for (let part = await reader.read(); !part.done; part = await reader.read());
       };
       await expect(rest()).rejects.toBeDefined();
+    });
+
+    test("and what broke off is nobody's mistake but PHP's", async () => {
+      const left = new AbortController();
+      const open = fetch(`${server.url}/parts.php`, { headers: { "accept-encoding": "gzip" }, signal: left.signal });
+      await (await open).body!.getReader().read();
+      left.abort();
+      // The script may end.
+      for (const word of ["one", "two", "three"]) writeFileSync(join(server.dir, `seen-${word}`), "");
+      await waitFor(async () => total(await server.metrics(), "fairlead_http_requests_in_flight") === 0, {
+        what: "it to be over",
+      });
+      expect(server.output()).not.toContain("nobody looked");
+    });
+
+    test("a head has no length that is not that of the page, nor an encoding that nobody knows yet", async () => {
+      const head = async (path: string) => {
+        const client = await RawClient.connect(server.port);
+        await client.send(`HEAD ${path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n`);
+        const response = (await client.read({ head: true }))!;
+        return ["content-length", "content-encoding", "vary"].map((name) => response.header(name));
+      };
+      expect(await head("/page.php?n=100")).toEqual([undefined, undefined, "Accept-Encoding"]);
+      expect(await head("/app.css")).toEqual([undefined, "gzip", "Accept-Encoding"]);
+      expect(await head("/photo.png")).toEqual(["5000", undefined, undefined]);
     });
 
     test("what was sent is counted as sent", async () => {
