@@ -51,6 +51,8 @@ export function zombiesOf(parent: number): readonly Zombie[] {
 
 /** How often (ms) they are looked for. */
 const lookEvery = 5000;
+/** One looks for the whole process, however many servers it has, and for as long as it lasts. */
+let collecting = false;
 
 /**
  * Begins to collect orphans when this is process 1, or when another program ran in this process before and has left children.
@@ -58,9 +60,10 @@ const lookEvery = 5000;
  * @returns false where it is and cannot: start it with an init then (`docker run --init`)
  */
 export function collectOrphans(hasLeft: boolean = false): boolean {
-  if (process.pid !== 1 && !hasLeft) return true;
+  if (collecting || (process.pid !== 1 && !hasLeft)) return true;
   const wait = waitWithoutBlocking();
   if (wait === undefined) return false;
+  collecting = true;
   setInterval(orphanCollector(() => zombiesOf(process.pid), wait), lookEvery).unref();
   return true;
 }

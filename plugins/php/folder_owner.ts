@@ -14,7 +14,7 @@ export interface FolderOwner {
   readonly pid: number;
   /** In ticks since the system's boot: with the pid it names one process for ever. */
   readonly started: string;
-  /** What its pid counts in: containers have their own. */
+  /** What its pid counts in: a machine since its start, and containers have their own. */
   readonly space: string;
   /** The run of a program in it: `bun --watch` starts the program over in the same process. */
   readonly program: string | undefined;
@@ -56,7 +56,7 @@ export function isGone({ pid, started, space, program }: FolderOwner): boolean |
 
 function spaceOfPids(): string | undefined {
   try {
-    return readlinkSync("/proc/self/ns/pid");
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
   } catch {
     return undefined;
   }

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
 import process from "node:process";
 import type { FolderOwner } from "./folder_owner.ts";
 import { identify, type Identity, killIdentified } from "./fork/identity.ts";
@@ -40,7 +41,8 @@ function processesOf(folder: string, ours: boolean): readonly Identity[] {
     if (who === undefined || who.state === "Z" || who.pid === process.pid) continue;
     // php-fpm writes its title, with the file in brackets, over its arguments.
     const words = read(`/proc/${name}/cmdline`).split(/[\0() ]/);
-    if (words.includes(`${folder}/fpm.conf`) || words.includes(`${folder}/php/runtime/frankenphp.php`)) named.push(who);
+    const names = words.includes(`${folder}/fpm.conf`) || words.includes(`${folder}/php/runtime/frankenphp.php`);
+    if (names && isPhp(name)) named.push(who);
     else if (ours && read(`/proc/${name}/environ`).split("\0").includes(`FAIRLEAD_PHP=${folder}/php`)) marked.push(who);
   }
   const found = new Map(named.map((who) => [who.pid, who]));
@@ -49,6 +51,15 @@ function processesOf(folder: string, ours: boolean): readonly Identity[] {
     for (const who of marked) if (who.parent === process.pid || found.has(who.parent)) found.set(who.pid, who);
   }
   return [...found.values()];
+}
+
+/** Whether its program is PHP's: an editor may name the file, too. */
+function isPhp(pid: string): boolean {
+  try {
+    return /php/i.test(basename(readlinkSync(`/proc/${pid}/exe`)));
+  } catch {
+    return false;
+  }
 }
 
 function list(folder: string): readonly string[] {

@@ -50,7 +50,10 @@ function followedBy(
   let any = false;
   return new ReadableStream({
     async pull(controller) {
-      const next = await reader?.read();
+      const next = await reader?.read().catch((cause) => {
+        over(0);
+        throw cause;
+      });
       if (next !== undefined && !next.done) {
         any ||= next.value.byteLength > 0;
         return controller.enqueue(next.value);

@@ -7,7 +7,11 @@ const ranges = [
   ...["169.254.0.0/16", "fe80::/10"],
 ];
 const list = new TrustedProxies(ranges);
-const forwarding = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+/** By which proxies and balancers say for whom they ask, or only that they do. */
+const forwarding = [
+  ...["x-forwarded-for", "forwarded", "x-real-ip", "via", "x-forwarded-host", "x-forwarded-proto"],
+  ...["cf-connecting-ip", "true-client-ip", "x-client-ip", "x-cluster-client-ip", "fastly-client-ip"],
+];
 
 /**
  * Whether a client is on this machine or in a private network. One who comes through a proxy that is not trusted may be

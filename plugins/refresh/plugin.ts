@@ -64,7 +64,7 @@ export default definePlugin({
       },
     });
     reloads.onReloaded((result) => herald.reloaded(result));
-    let watched: FolderWatch | undefined;
+    let watched: readonly FolderWatch[] = [];
 
     const serves = (x: Exchange) => anyone || isNear(x, (address) => peers?.trusts(address) ?? false);
     const own = (x: Exchange): Response | undefined => {
@@ -76,15 +76,17 @@ export default definePlugin({
 
     return {
       onListen() {
-        watched = watchFolders({
-          root: baseDir,
-          patterns: [...(publicRoot === undefined ? [] : [`${publicRoot}/${shown}`]), ...watch],
+        const each = {
           ignore: filled,
-          onChange: (paths) => herald.filesChanged(paths),
-          onNotice: (text) => ctx.log("warn", text),
-        });
+          onChange: (paths: readonly string[]) => herald.filesChanged(paths),
+          onNotice: (text: string) => ctx.log("warn", text),
+        };
+        watched = [
+          ...(publicRoot === undefined ? [] : [watchFolders({ ...each, root: publicRoot, patterns: [shown] })]),
+          ...(watch.length === 0 ? [] : [watchFolders({ ...each, root: baseDir, patterns: watch })]),
+        ];
         ctx.log("warn", "for development: pages get a script that loads them again when files change", {
-          files: watched.files,
+          files: watched.reduce((sum, { files }) => sum + files, 0),
           for: anyone ? "anyone" : "this machine and private networks",
         });
       },
@@ -108,7 +110,7 @@ export default definePlugin({
       onDrain: () => audience.close(),
 
       onClose() {
-        watched?.close();
+        for (const each of watched) each.close();
         herald.close();
         audience.close();
       },
@@ -123,12 +125,13 @@ function events(x: Exchange, audience: Audience, changes: Changes): Response {
   // No other site shall learn what is worked on here.
   const from = headers.get("sec-fetch-site");
   if (headers.has("origin") || (from !== null && from !== "same-origin" && from !== "none")) {
-    return new Response("403 Forbidden\n", { status: 403, headers: plainly });
+    return new Response("403 Forbidden\n", { status: 403, headers: { ...plainly, "content-type": "text/plain" } });
   }
   const at = new URLSearchParams(x.query).get("at") ?? changes.at;
   const stream = audience.join(changes.since(at), (left) => x.onGone(left));
   if (stream === undefined) {
-    return new Response("503 Service Unavailable\n", { status: 503, headers: { ...plainly, "retry-after": "5" } });
+    const headers = { ...plainly, "content-type": "text/plain", "retry-after": "5" };
+    return new Response("503 Service Unavailable\n", { status: 503, headers });
   }
   // It counts as answered when the head has gone, so that nothing waits for it; and its connection ends with it.
   const head = { "content-type": "text/event-stream", "x-accel-buffering": "no", connection: "close" };

@@ -96,15 +96,19 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       let output = "";
       for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => output += text);
       const exited = new Promise((done) => child.once("exit", (code, signal) => done(code ?? signal)));
-      await waitFor(() => readFileSync(`/proc/${child.pid}/environ`, "latin1").includes("MIMALLOC_PURGE_DELAY"), {
-        what: "the new program",
-        every: 0,
-      });
-      child.kill("SIGHUP");
-      await Promise.race([exited, waitFor(() => output.includes("serving"), { what: "the server" })]);
-      child.kill("SIGTERM");
-      expect([await exited, output]).toEqual([0, expect.stringContaining("serving")]);
-      rmSync(dir, { recursive: true });
+      try {
+        await waitFor(() => readFileSync(`/proc/${child.pid}/environ`, "latin1").includes("MIMALLOC_PURGE_DELAY"), {
+          what: "the new program",
+          every: 0,
+        });
+        child.kill("SIGHUP");
+        await Promise.race([exited, waitFor(() => output.includes("serving"), { what: "the server" })]);
+        child.kill("SIGTERM");
+        expect([await exited, output]).toEqual([0, expect.stringContaining("serving")]);
+      } finally {
+        child.kill("SIGKILL");
+        rmSync(dir, { recursive: true });
+      }
     });
   });
 }

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,17 +12,19 @@ import { within } from "../support/wait.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-left-"));
 const started: ChildProcess[] = [];
+const php = execFileSync("sh", ["-c", "command -v php"], { encoding: "utf8" }).trim();
 afterAll(() => {
   for (const child of started) child.kill("SIGKILL");
   rmSync(dir, { recursive: true });
 });
 
-/** A process of its own group that names a file, as php-fpm does its configuration. */
+/** A process of PHP, of its own group, that names a file, as php-fpm does its configuration. */
 function start(
   words: readonly string[],
   env: Record<string, string> = {},
+  [program, ...first]: readonly [string, ...string[]] = [php, "-n", "-r", "sleep(60);", "--"],
 ): { child: ChildProcess; ended: Promise<string> } {
-  const child = spawn("sh", ["-c", "sleep 60; true", "sh", ...words], { detached: true, stdio: "ignore", env });
+  const child = spawn(program, [...first, ...words], { detached: true, stdio: "ignore", env });
   started.push(child);
   return { child, ended: new Promise((done) => child.once("exit", (_code, signal) => done(String(signal)))) };
 }
@@ -91,6 +93,7 @@ describe("what is left of a server that is gone", () => {
       start([`${theirs}/fpm.conf`]),
       // Who only looks at it.
       start([dead]),
+      start([`${dead}/fpm.conf`], {}, ["/bin/sh", "-c", "sleep 60; true", "sh"]),
       start([], { FAIRLEAD_PHP: `${dead}/php` }),
     ];
     expect(await clear()).toMatchObject([{ path: dead, ended: [] }]);

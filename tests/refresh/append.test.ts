@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { append } from "../../plugins/refresh/append.ts";
 import { TestExchange } from "../support/exchange.ts";
+import { within } from "../support/wait.ts";
 
 const text = new TextEncoder();
 const tail = text.encode("<script></script>");
@@ -121,5 +122,14 @@ describe("append", () => {
     const source = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error("cut")) });
     const out = append(new TestExchange("/"), new Response(source), tail);
     await expect(out.text()).rejects.toThrow("cut");
+  });
+
+  test("is over when its source fails, whoever else knows of it", async () => {
+    const x = new TestExchange("/");
+    const failure = new Error("gone");
+    x.sent = Promise.resolve();
+    const out = append(x, new Response(new ReadableStream({ pull: (c) => c.error(failure) })), tail);
+    await expect(out.text()).rejects.toBe(failure);
+    await within(1000, "the end", x.sent);
   });
 });
