@@ -76,7 +76,14 @@ describe("figures of open arrivals", () => {
     };
     expect(openGates(sample, false).filter(({ holds }) => !holds).map(({ name }) => name))
       .toEqual(["useful share of PHP's time at 2 of the capacity"]);
-    expect(openGates({ ...sample, useful: 0.96, wasted: 1 }, true).filter(({ holds }) => !holds).length).toBe(2);
+    const missed = (goodput: number) =>
+      openGates({ ...sample, goodput, wasted: 1 }, true).filter(({ holds }) => !holds).map(({ name }) => name);
+    const always = [
+      "executions for clients that left at 2 of the capacity",
+      "P99 of the fast page / unloaded at 2 of the capacity",
+    ];
+    expect(missed(33.5)).toEqual(always);
+    expect(missed(31)).toEqual([always[0]!, "good answers / capacity at 2 of the capacity", always[1]!]);
   });
 });
 
