@@ -72,7 +72,11 @@ for (const host of hosts()) {
       // PHP is told before it is ended, and may or may not have answered by then.
       expect([500, 504]).toContain(second.status);
       expect(performance.now() - started).toBeLessThan(1500);
-      expect(await value('fairlead_db_refused_total{db="mysql",reason="timeout"}')).toBe(1);
+      await waitFor(async () => await value('fairlead_admission_queued{lane="db:mysql"}') === 0, {
+        what: "the end of its wait at the database",
+      });
+      expect(await value('fairlead_admission_in_use{lane="db:mysql"}')).toBe(1);
+      if (second.status === 500) expect(await value('fairlead_db_refused_total{db="mysql",reason="timeout"}')).toBe(1);
       expect([(await first).status, (await visit(0)).status]).toEqual([200, 200]);
     });
   });
