@@ -37,8 +37,11 @@ export interface OpenSample {
   readonly goodput: number;
   /** The share of the PHP processes' time that good answers took: goodput at its worth. */
   readonly useful: number;
-  /** Ms. */
+  /** Ms, of those that came after the onset: the first to come too many wait in vain before anybody can know. */
   readonly refusalP99: number;
+  /** The share of all refusals that took at most {@linkcode QUICK_MS}. */
+  readonly quick: number;
+  /** Ms. */
   readonly fastP99: number;
   readonly slowP99: number;
   readonly unloadedFastP99: number;
@@ -62,6 +65,11 @@ export function capacity({ fast, slow }: Pick<Unloaded, "fast" | "slow">, slots:
   return slots * 1000 / (FAST_SHARE * fast + (1 - FAST_SHARE) * slow);
 }
 
+/** The part of a window that is the onset of its load. */
+const ONSET = 0.1;
+/** A refusal within so many ms was told at once. */
+const QUICK_MS = 10;
+
 type Counts = Omit<OpenSample, "arm" | "round" | "share" | "rate" | "unloadedFastP99" | "wasted" | "lateP99">;
 
 export function openFigures(
@@ -71,7 +79,7 @@ export function openFigures(
   { slots, seconds }: { readonly slots: number; readonly seconds: number },
 ): Counts {
   const isFast = (i: number) => arrivals[i]!.path.startsWith(FAST);
-  const fast: number[] = [], slow: number[] = [], refusals: number[] = [];
+  const fast: number[] = [], slow: number[] = [], refusals: number[] = [], settled: number[] = [];
   let left = 0, failed = 0, inTime = 0, work = 0;
   outcomes.forEach(({ status, took }, i) => {
     if (status >= 200 && status < 300) {
@@ -80,8 +88,10 @@ export function openFigures(
       if (arrivals[i]!.at + took > seconds * 1000) return;
       inTime++;
       work += isFast(i) ? alone.fast : alone.slow;
-    } else if (status === 503 || status === 429) refusals.push(took);
-    else if (status === 0) left++;
+    } else if (status === 503 || status === 429) {
+      refusals.push(took);
+      if (arrivals[i]!.at >= seconds * 1000 * ONSET) settled.push(took);
+    } else if (status === 0) left++;
     else failed++;
   });
   return {
@@ -92,7 +102,8 @@ export function openFigures(
     failed,
     goodput: inTime / seconds,
     useful: work / (slots * seconds * 1000),
-    refusalP99: rank(sorted(refusals), 0.99),
+    refusalP99: rank(sorted(settled), 0.99),
+    quick: refusals.filter((took) => took <= QUICK_MS).length / refusals.length,
     fastP99: rank(sorted(fast), 0.99),
     slowP99: rank(sorted(slow), 0.99),
     fastGood: fast.length,

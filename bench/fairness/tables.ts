@@ -87,6 +87,7 @@ export function openTable(report: Report): string {
       percent(middle((s) => s.useful)),
       percent(middle((s) => s.refused / s.sent)),
       ms(middle((s) => s.refusalP99)),
+      percent(middle((s) => s.quick)),
       percent(middle((s) => s.left / s.sent)),
       String(of.reduce((sum, s) => sum + s.failed, 0)),
       ms(middle((s) => s.fastP99)),
@@ -104,6 +105,7 @@ export function openTable(report: Report): string {
     "useful",
     "refused",
     "refusal P99 ms",
+    "within 10 ms",
     "left",
     "failed",
     "fast P99 ms",
@@ -113,7 +115,7 @@ export function openTable(report: Report): string {
     "sent late P99 ms",
   ];
   return `95 of 100 requests sleep 5 ms and 5 sleep 500 ms, ${children} PHP processes; clients leave after ${deadline} ms, ` +
-    `Fairlead lets none wait longer than ${grace} ms. _Useful_ is the share of the PHP processes' time that answers in time ` +
+    `Fairlead lets none wait longer than ${grace} ms. _Refusal P99_ is of those after the first tenth of the window, the onset. _Useful_ is the share of the PHP processes' time that answers in time ` +
     `took; _wasted_ are executions begun for clients that had left.\n\n${markdownTable(head, rows)}`;
 }
 

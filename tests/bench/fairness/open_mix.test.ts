@@ -36,6 +36,7 @@ describe("figures of open arrivals", () => {
     { at: 30, path: "/fast.php?i=3" },
     { at: 990, path: "/fast.php?i=4" },
     { at: 995, path: "/fast.php?i=5" },
+    { at: 996, path: "/fast.php?i=6" },
   ];
   const outcomes = [
     { status: 200, took: 6 },
@@ -44,14 +45,16 @@ describe("figures of open arrivals", () => {
     { status: 0, took: 400 },
     { status: 200, took: 11 },
     { status: -1, took: 1 },
+    { status: 429, took: 9 },
   ];
 
   test("count each request once, and work only while requests still came", () => {
     const found = openFigures(arrivals, outcomes, alone, { slots: 1, seconds: 1 });
     const { sent, good, refused, left, failed } = found;
-    expect([sent, good, refused, left, failed]).toEqual([6, 3, 1, 1, 1]);
+    expect([sent, good, refused, left, failed]).toEqual([7, 3, 2, 1, 1]);
     expect([found.goodput, found.useful]).toEqual([2, 0.505]);
-    expect([found.fastP99, found.slowP99, found.refusalP99, found.fastGood]).toEqual([11, 505, 2, 2]);
+    expect([found.fastP99, found.slowP99, found.refusalP99, found.fastGood]).toEqual([11, 505, 9, 2]);
+    expect(found.quick).toBe(1);
   });
 
   test("an execution is wasted when it began after the client had left", () => {
