@@ -1,10 +1,10 @@
 // Writes plugins/dashboard/page_files.ts: what the browser gets of plugins/dashboard/, as text, so that the single binary has it
 // too. Of TypeScript only the types are taken out, so that lines and columns are those of the sources.
 // `node_modules/.bin/deno run -A scripts/embed_page.mjs [--check]`; Deno, because it has node's `stripTypeScriptTypes`.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import process from "node:process";
+import { generated } from "./generated.mjs";
 import { root } from "./setup.mjs";
 
 const folder = join(root, "plugins/dashboard");
@@ -29,15 +29,4 @@ export const pageFiles: Readonly<Record<string, string>> = {
 ${entries.join("")}};
 `;
 
-if (process.argv.includes("--check")) {
-  let current = "";
-  try {
-    current = readFileSync(target, "utf8");
-  } catch {
-    // Not written yet: not current.
-  }
-  if (current !== text) {
-    console.error("plugins/dashboard/page_files.ts is old: run node_modules/.bin/deno run -A scripts/embed_page.mjs");
-    process.exit(1);
-  }
-} else writeFileSync(target, text);
+generated(target, text, "node_modules/.bin/deno run -A scripts/embed_page.mjs");

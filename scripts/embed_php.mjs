@@ -1,7 +1,8 @@
 // Writes plugins/php/php_files.ts: what runs inside PHP (php/), as text, so that the single binary has it too.
 // `node scripts/embed_php.mjs [--check]`
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { generated } from "./generated.mjs";
 import { root } from "./setup.mjs";
 
 const folder = join(root, "php");
@@ -24,15 +25,4 @@ export const phpFiles: Readonly<Record<string, string>> = {
 ${entries.join("")}};
 `;
 
-if (process.argv.includes("--check")) {
-  let current = "";
-  try {
-    current = readFileSync(target, "utf8");
-  } catch {
-    // Not written yet: not current.
-  }
-  if (current !== text) {
-    console.error("plugins/php/php_files.ts is not what php/ says: run node scripts/embed_php.mjs");
-    process.exit(1);
-  }
-} else writeFileSync(target, text);
+generated(target, text, "node scripts/embed_php.mjs");

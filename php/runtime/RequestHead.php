@@ -4,21 +4,17 @@ declare(strict_types=1);
 
 namespace Fairlead\Runtime;
 
+use Fairlead\Internal\RequestHead as Head;
 use Fairlead\Worker\Fork\HeadReader;
 use RuntimeException;
 
 /**
- * The head of a request, as PROTOCOL.md of the native plugin tells it.
+ * The head and the body of a request, from the whole payload of its frame.
  *
  * @internal
  */
 final class RequestHead
 {
-    /** The names that came last, as text and as a list: mostly the next ones are the same. */
-    private static string $text = '';
-    /** @var list<string> */
-    private static array $names = [];
-
     /**
      * Of the payload of a REQUEST frame, with what stands beside the variables: a form, the file of a body.
      *
@@ -31,39 +27,14 @@ final class RequestHead
         $size = \unpack('V', $payload)[1];
         $end = 4 + $size;
         if (\strlen($payload) === $end) {
-            return [self::read(\substr($payload, 4)), ''];
+            return [Head::read(\substr($payload, 4)), ''];
         }
-        $head = self::read(\substr($payload, 4, $size));
+        $head = Head::read(\substr($payload, 4, $size));
         $size = \unpack('V', $payload, $end)[1];
         if ($size > 0) {
             $more = \substr($payload, $end + 4, $size);
             $head += $forked ? HeadReader::read($more) : (array) \unserialize($more, ['allowed_classes' => false]);
         }
         return [$head, \substr($payload, $end + 4 + $size)];
-    }
-
-    /**
-     * @return array{server: array<string, string|int|float>, id: string}
-     * @throws RuntimeException for what is no head
-     */
-    private static function read(string $text): array
-    {
-        $values = \explode("\0", $text);
-        $names = (string) \array_pop($values);
-        $left = \array_pop($values);
-        $id = \array_pop($values);
-        if ($names !== self::$text) {
-            self::$names = \explode("\n", $names);
-            self::$text = $names;
-        }
-        if ($id === null || \count($values) !== \count(self::$names)) {
-            throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
-        }
-        $server = \array_combine(self::$names, $values);
-        $now = \microtime(true);
-        $server['REQUEST_TIME'] = (int) $now;
-        $server['REQUEST_TIME_FLOAT'] = $now;
-        $server['REQUEST_DEADLINE'] = $left === '' ? \INF : $now + (int) $left / 1000;
-        return ['server' => $server, 'id' => $id];
     }
 }

@@ -13,6 +13,7 @@ require __DIR__ . '/Input.php';
 require __DIR__ . '/Pairs.php';
 require __DIR__ . '/PhpStream.php';
 require __DIR__ . '/RequestHead.php';
+require __DIR__ . '/../src/Internal/RequestHead.php';
 require __DIR__ . '/Superglobals.php';
 require __DIR__ . '/stand_ins.php';
 

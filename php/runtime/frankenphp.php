@@ -19,6 +19,9 @@ if (!\class_exists(Loop::class, false)) {
     require __DIR__ . '/PhpStream.php';
     require __DIR__ . '/Reply.php';
     require __DIR__ . '/RequestHead.php';
+    if (!\class_exists(\Fairlead\Internal\RequestHead::class, false)) {
+        require __DIR__ . '/../src/Internal/RequestHead.php';
+    }
     require __DIR__ . '/Session.php';
     require __DIR__ . '/Settings.php';
     require __DIR__ . '/Superglobals.php';

@@ -71,15 +71,17 @@ export function reach(expected: number, dispersion: number): number {
  */
 export class Forecast {
   readonly #grace: number;
+  readonly #ofGrace: boolean;
   #rate = new DrainRate();
   #holds = new HoldTimes();
   #emptySince = -Infinity;
   #vainAt = -Infinity;
   #refused = 0;
 
-  /** `grace`: the window in ms; Infinity where only deadlines are foretold. */
-  constructor(grace: number) {
+  /** `grace`: the window in ms; `ofGrace`: whether waits for all of it are foretold, and not deadlines only. */
+  constructor(grace: number, ofGrace: boolean) {
     this.#grace = grace;
+    this.#ofGrace = ofGrace && grace < Infinity;
   }
 
   /** Somebody has begun to wait where nobody did. */
@@ -119,7 +121,9 @@ export class Forecast {
     const rate = this.#rate;
     rate.settle(now);
     if (!rate.measured) return false;
-    if (left < Infinity && rate.covers(left) && ahead / rate.perMs > left * doubt) return true;
+    // A deadline behind the window never comes in line.
+    if (left < this.#grace && rate.covers(left) && ahead / rate.perMs > left * doubt) return true;
+    if (!this.#ofGrace) return false;
     const likely = this.#overloaded(now) && this.#unlikely(ahead, limit);
     this.#refused += (Number(likely) - this.#refused) / lately;
     return likely;

@@ -45,7 +45,7 @@ export abstract class GateCore {
     this.clock = options.clock ?? systemClock;
     this.line = line;
     const { predict = false } = options;
-    if (predict !== false) this.#forecast = new Forecast(predict === true ? this.grace : Infinity);
+    if (predict !== false) this.#forecast = new Forecast(this.grace, predict === true);
     this.#onOvertake = options.onOvertake;
     this.#onRefused = options.onRefused;
     this.outbox = new Outbox(this.tally, options.onError ?? throwLater, options.onRefused);

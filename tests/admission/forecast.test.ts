@@ -106,13 +106,17 @@ describe("whoever would wait for the whole grace window in vain", () => {
   });
 
   /** A gate of four permits, with who holds them. */
-  function pool() {
+  function pool(predict: true | "deadline" = true) {
     const clock = new VirtualClock();
-    const gate = createGate({ limit: 4, grace: 10_000, predict: true, clock });
+    const gate = createGate({ limit: 4, grace: 10_000, predict, clock });
     const held: Waiter[] = [];
     const late: Refusal[] = [];
-    const come = () => {
-      const waiter: Waiter = { onGrant: () => void held.push(waiter), onRefuse: (reason) => void late.push(reason) };
+    const come = (ms = Infinity) => {
+      const waiter: Waiter = {
+        deadline: clock.time + ms,
+        onGrant: () => void held.push(waiter),
+        onRefuse: (reason) => void late.push(reason),
+      };
       const verdict = gate.enter(waiter);
       if (verdict === "granted") held.push(waiter);
       return verdict;
@@ -127,16 +131,20 @@ describe("whoever would wait for the whole grace window in vain", () => {
     return { clock, gate, late, come, work };
   }
 
-  test("is not foretold before somebody has, whatever slow answers there were", () => {
-    const { come, work, late } = pool();
-    for (let i = 0; i < 24; i++) come();
-    // Two a second: 600 more would take five minutes, if they were as slow.
-    work(8, 500);
-    for (let i = 0; i < 600; i++) expect(come()).toBe("queued");
-    // They are not.
-    work(616, 5);
-    expect(late).toEqual([]);
-  });
+  for (const predict of [true, "deadline"] as const) {
+    test(`is not foretold before somebody has, whatever slow answers and far deadlines there are (${predict})`, () => {
+      const { come, work, late } = pool(predict);
+      for (let i = 0; i < 24; i++) come(60_000);
+      // Two a second: 600 more would take five minutes, if they were as slow.
+      work(8, 500);
+      for (let i = 0; i < 600; i++) expect(come(60_000)).toBe("queued");
+      // A deadline within the window is another matter.
+      expect(come(5000)).toBe("predicted");
+      // They are not.
+      work(616, 5);
+      expect(late).toEqual([]);
+    });
+  }
 
   test("is told at once after that, until the line has been empty for a second", () => {
     const { clock, gate, come, work, late } = pool();

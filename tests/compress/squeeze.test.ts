@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import * as zlib from "node:zlib";
 import { encoder, type EncodingName } from "../../plugins/compress/encoders.ts";
 import { squeeze } from "../../plugins/compress/squeeze.ts";
+import { turns } from "../support/wait.ts";
 
 const names = ["gzip", "br", "zstd"] as const;
 const level = 3;
@@ -131,7 +132,7 @@ for (const name of names) {
       const reader = squeeze(stream, encoder(name, level), nobody).stream.getReader();
       await reader.read();
       const after = pulled;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await turns();
       expect(pulled).toBe(after);
       expect(after).toBeLessThan(20);
       await reader.cancel();

@@ -18,9 +18,11 @@ function site(loading: string, settingUp: string, listening = ""): string {
     join(dir, "early.ts"),
     `const send = async (name) => {
   if (name === "") return;
+  // Without a handler it would be the end, and one of ours would hide that there is none.
+  if (process.listenerCount(name) === 0) process.exit(99);
+  const heard = new Promise((done) => process.once(name, done));
   process.kill(process.pid, name);
-  // The runtime calls the handler in a turn of its own, and without one this is the end.
-  await new Promise((done) => setTimeout(done, 200));
+  await heard;
 };
 await send("${loading}");
 export default {
