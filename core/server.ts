@@ -88,14 +88,18 @@ export async function startServer(options: ServerOptions, stop?: AbortSignal): P
       const handle = createAdmin(health, reloads, identity, app.admin, log);
       const at = parseAddress(options.admin.listen);
       const plain = { ...intake, proxies: new TrustedProxies([]) };
-      admin = await listen({ ...common, at, intake: plain, tls: undefined, handle });
+      admin = await listen({ ...common, at, intake: plain, tls: undefined, http2: false, handle });
     }
     stop?.throwIfAborted();
     await app.listen();
+    if (server.http2 === "all" && !("Bun" in globalThis)) {
+      log("warn", 'server.http2 = "all" has no effect on Deno: HTTP/2 is spoken on Bun and by the binary');
+    }
     for (const text of server.listen) {
       const at = parseAddress(text);
-      const own = { ...common, at, intake, tls: at.kind === "tcp" ? tls : undefined, handle: app.handle };
-      bounds.push(await listen(own));
+      const secured = at.kind === "tcp" ? tls : undefined;
+      const http2 = at.kind === "tcp" && (server.http2 === "all" || (server.http2 !== "off" && secured !== undefined));
+      bounds.push(await listen({ ...common, at, intake, tls: secured, http2, handle: app.handle }));
     }
     stop?.throwIfAborted();
   } catch (error) {

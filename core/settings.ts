@@ -19,11 +19,16 @@ function readBy(read: (text: string) => unknown): z.ZodString {
 /** A time that is one: node:http takes 0 as "no limit", and a request could not meet it. */
 const someTime = () => duration().refine((ms) => ms > 0, 'expected a duration above 0, such as "30s"');
 
+/** Where HTTP/2 is spoken beside HTTP/1.1. */
+export const http2Places = ["off", "tls", "all"] as const;
+export type Http2 = typeof http2Places[number];
+
 /** `[server]`; times in ms, sizes in bytes. */
 export interface ServerSettings {
   readonly listen: readonly string[];
   readonly public?: string | undefined;
   readonly tls?: Tls | undefined;
+  readonly http2?: Http2 | undefined;
   readonly trusted_proxies: readonly string[];
   readonly trusted_headers?: readonly ProxyHeader[] | undefined;
   readonly max_body: number;
@@ -56,6 +61,9 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
     cert: z.string().describe("PEM file with the certificate chain."),
     key: z.string().describe("PEM file with the private key."),
   }).optional().describe("Serve HTTPS on every TCP address."),
+  http2: z.enum(http2Places).default("tls").describe(
+    "Where HTTP/2 is spoken too: over TLS, on all TCP addresses (without TLS by prior knowledge), or off. Not on Deno.",
+  ),
   trusted_proxies: z.array(readBy((rule) => new TrustedProxies([rule]))).default([])
     .describe('Peers whose trusted_headers are believed: addresses, ranges, or "unix".'),
   trusted_headers: z.array(z.enum(proxyHeaders)).default([...usualProxyHeaders])

@@ -38,6 +38,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
     scheme: tls === undefined ? "http" : "https",
     watch: new GoneWatch(),
     local: { address: "", port: 0 },
+    http2: options.http2,
   };
   // Bun has one idle time for a connection, whether it waits for a request or runs one. A request may be silent until its
   // deadline: where that is longer, the time is set for each request, and set back after it.
@@ -55,6 +56,7 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
     server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
       ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
+      ...(options.http2 ? { http2: true } : {}),
       idleTimeout: kept,
       // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -90,6 +92,7 @@ class BunExchange extends BaseExchange {
         headers: request.headers,
         scheme: side.scheme,
         local: side.local,
+        framed: side.http2 && request.body !== null,
       },
       intake,
       peer,
@@ -146,6 +149,7 @@ interface Side {
   readonly scheme: "http" | "https";
   readonly watch: GoneWatch;
   local: Endpoint;
+  readonly http2: boolean;
   /** Idle times in seconds, when a running request needs another than a connection that is kept. */
   idle?: { readonly kept: number; readonly running: number };
 }

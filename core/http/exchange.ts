@@ -22,6 +22,8 @@ export interface Head {
   readonly headers: Headers;
   readonly scheme: "http" | "https";
   readonly local: Endpoint;
+  /** Whether a body comes whose end only its framing tells, with neither length nor transfer coding: HTTP/2 needs none. */
+  readonly framed?: boolean;
 }
 
 const nobody: Endpoint = { address: "", port: 0 };
@@ -94,7 +96,11 @@ export abstract class BaseExchange implements Exchange, Due {
 
     const length = headers.get("content-length");
     const coding = headers.get("transfer-encoding");
-    this.length = coding !== null ? -1 : length !== null ? Number(length) : 0;
+    this.length = coding !== null || (length === null && head.framed === true)
+      ? -1
+      : length !== null
+      ? Number(length)
+      : 0;
     this.problem = method === "CONNECT" || method === "TRACE"
       ? 405
       : canonical === undefined || (this.host === "" ? host !== null : !validHost(this.host))

@@ -19,6 +19,8 @@ export interface ListenOptions {
   readonly headerMs: number;
   /** As PEM. */
   readonly tls: Tls | undefined;
+  /** Whether HTTP/2 is spoken too, where the runtime can: chosen by ALPN over TLS, by the client's preface without. */
+  readonly http2: boolean;
   handle(x: BaseExchange): Awaitable<Response>;
 }
 

@@ -91,6 +91,7 @@ beforeAll(async () => {
     keepAliveMs: 5000,
     headerMs: 1000,
     tls: undefined,
+    http2: false,
     handle: app.handle,
   };
   bound = await listen({ ...options, at: { kind: "tcp", host: "127.0.0.1", port: 0 } });

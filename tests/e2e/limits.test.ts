@@ -5,7 +5,7 @@
  * @module
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
@@ -37,7 +37,10 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
         join(server.dir, "public/vars.php"),
         "<?php header('Content-Type: application/json'); echo json_encode($_SERVER);",
       );
-      writeFileSync(join(server.dir, "public/note.php"), "<?php touch(__DIR__ . '/../ran');");
+      // PHP runs as another user where root runs the tests.
+      mkdirSync(join(server.dir, "public/notes"));
+      chmodSync(join(server.dir, "public/notes"), 0o777);
+      writeFileSync(join(server.dir, "public/note.php"), "<?php touch(__DIR__ . '/notes/ran');");
     });
     afterAll(async () => await server?.[Symbol.asyncDispose]());
 
@@ -54,7 +57,9 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       expect((await fetch(`${server.url}/vars.php`)).status).toBe(200);
       const response = await client.read();
       expect([response?.status, await client.closes()]).toEqual([408, true]);
-      expect(existsSync(join(server.dir, "ran"))).toBe(false);
+      expect(existsSync(join(server.dir, "public/notes/ran"))).toBe(false);
+      expect((await fetch(`${server.url}/note.php`)).status).toBe(200);
+      expect(existsSync(join(server.dir, "public/notes/ran"))).toBe(true);
       const metrics = await server.metrics();
       expect(metrics.get('fairlead_http_requests_total{method="POST",status="408",handler="core"}')).toBe(1);
       expect(total(metrics, "fairlead_admission_in_use")).toBe(0);

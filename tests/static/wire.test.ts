@@ -68,6 +68,7 @@ beforeAll(async () => {
     keepAliveMs: 1000,
     headerMs: 5000,
     tls: undefined,
+    http2: false,
     handle: app.handle,
   };
   bound = await listen({ ...options, at: { kind: "tcp", host: "127.0.0.1", port: 0 } });

@@ -1,0 +1,320 @@
+/**
+ * HTTP/2 as browsers speak it, and as those who mean harm do. Bun calls its own experimental: what it is relied on for is held
+ * here, frame by frame, for each version that comes.
+ *
+ * @module
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as tlsConnect } from "node:tls";
+import { makeCertificates } from "../support/certificates.ts";
+import { block, type Fields, flags, frame, frames, get, post, RawHttp2 } from "../support/raw_http2.ts";
+import { hosts, startServer, type TestServer, total } from "../support/server.ts";
+import { allowSlowTests, waitFor } from "../support/wait.ts";
+
+allowSlowTests(60_000);
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** One request on a session. */
+function ask(
+  session: ClientHttp2Session,
+  path: string,
+  more: Record<string, string> = {},
+  body?: Buffer,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ":path": path, ...(body === undefined ? {} : { ":method": "POST" }), ...more });
+    let headers: IncomingHttpHeaders = {};
+    const parts: Buffer[] = [];
+    stream.on("response", (all) => headers = all);
+    stream.on("data", (part: Buffer) => parts.push(part));
+    stream.on("error", reject);
+    stream.on("end", () => resolve({ status: Number(headers[":status"]), headers, body: Buffer.concat(parts) }));
+    stream.end(body);
+  });
+}
+
+const scripts: Readonly<Record<string, string>> = {
+  "vars.php": "<?php header('Content-Type: application/json'); echo json_encode($_SERVER);",
+  "number.php": "<?php usleep(2000); echo $_GET['n'];",
+  "sleep.php":
+    "<?php usleep((int) $_GET['ms'] * 1000); file_put_contents(__DIR__ . '/notes/ran', $_GET['as'] . \"\\n\", FILE_APPEND); echo 'slept';",
+  "sum.php": "<?php echo strlen($b = file_get_contents('php://input')), ' ', md5($b);",
+  "hop.php":
+    "<?php foreach (['Connection: close', 'Keep-Alive: timeout=5', 'Upgrade: x', 'Set-Cookie: a=1', 'Set-Cookie: b=2'] as $h) header($h, false); echo 'hop';",
+  "events.php":
+    "<?php while (ob_get_level()) ob_end_clean(); header('Content-Type: text/event-stream'); for ($i = 0; $i < 3; $i++) { echo \"data: $i\\n\\n\"; flush(); usleep(150000); }",
+  "large.php": "<?php for ($i = 0; $i < 64; $i++) echo str_repeat(chr(65 + $i % 26), 1 << 20);",
+};
+
+for (const host of hosts().filter((name) => name === "bun" || name === "binary")) {
+  describe(`HTTP/2 of ${host}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), "fairlead-h2-"));
+    const { cert, key } = makeCertificates(folder);
+    let server: TestServer, session: ClientHttp2Session;
+    const started = (more: Record<string, unknown> = {}) =>
+      startServer({
+        host,
+        config: {
+          server: { tls: { cert, key }, max_body: "8MB", body_timeout: "500ms", keep_alive: "2s", ...more },
+          php: { concurrency: 2, front_controller: false },
+          log: { access: "off" },
+        },
+      });
+    const open = (port: number) => connect(`https://localhost:${port}`, { rejectUnauthorized: false });
+    const notes = () => join(server.dir, "public/notes/ran");
+    const ran = () => existsSync(notes()) ? readFileSync(notes(), "utf8").split("\n") : [];
+
+    beforeAll(async () => {
+      server = await started();
+      for (const [name, text] of Object.entries(scripts)) writeFileSync(join(server.dir, "public", name), text);
+      // PHP runs as another user where root runs the tests.
+      mkdirSync(join(server.dir, "public/notes"));
+      chmodSync(join(server.dir, "public/notes"), 0o777);
+      writeFileSync(join(server.dir, "public/file.bin"), Buffer.alloc(300_000, "0123456789"));
+      session = open(server.port);
+      session.on("error", () => {});
+    });
+    afterAll(async () => {
+      session?.destroy();
+      await server?.[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    test("curl and older clients get the protocol they ask for", () => {
+      const curl = (version: string) =>
+        execFileSync("curl", [
+          "-sk",
+          version,
+          "-w",
+          " %{http_version}",
+          `https://localhost:${server.port}/number.php?n=7`,
+        ]);
+      expect([curl("--http2"), curl("--http1.1")].map(String)).toEqual(["7 2", "7 1.1"]);
+    });
+
+    test("hundreds of requests on one connection: each has its own answer", async () => {
+      const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => ask(session, `/number.php?n=${n}`)));
+      expect(answers.map((a) => `${a.status} ${a.body}`)).toEqual(Array.from({ length: 200 }, (_, n) => `200 ${n}`));
+    });
+
+    test("PHP sees the request as it is", async () => {
+      const { headers, body } = await ask(session, "/vars.php?a=1", {
+        cookie: "a=1; b=2",
+        "x-request-id": "mine",
+        "x_under": "1",
+      });
+      expect(JSON.parse(String(body))).toMatchObject({
+        HTTPS: "on",
+        REQUEST_SCHEME: "https",
+        HTTP_HOST: `localhost:${server.port}`,
+        HTTP_COOKIE: "a=1; b=2",
+        REQUEST_URI: "/vars.php?a=1",
+        REMOTE_ADDR: "127.0.0.1",
+        CONTENT_LENGTH: "",
+        SERVER_PROTOCOL: "HTTP/1.1",
+      });
+      expect(String(body)).not.toContain("X_UNDER");
+      expect(headers["x-request-id"]).toBe("mine");
+    });
+
+    test("what belongs to one HTTP/1 connection is not sent, and each cookie is", async () => {
+      const { headers, body } = await ask(session, "/hop.php");
+      expect([headers["connection"], headers["keep-alive"], headers["upgrade"], headers["transfer-encoding"]])
+        .toEqual([undefined, undefined, undefined, undefined]);
+      expect([headers["set-cookie"], String(body)]).toEqual([["a=1", "b=2"], "hop"]);
+    });
+
+    test("bodies in both directions, larger than any window", async () => {
+      const body = Buffer.alloc(7_000_000, "abcdefg");
+      const md5 = new Bun.CryptoHasher("md5").update(body).digest("hex");
+      expect(String((await ask(session, "/sum.php", {}, body)).body)).toBe(`7000000 ${md5}`);
+      const large = await ask(session, "/large.php");
+      expect([large.status, large.body.length, large.body[0], large.body.at(-1)]).toEqual([
+        200,
+        64 << 20,
+        65,
+        65 + 63 % 26,
+      ]);
+    });
+
+    test("too much, too slow, too long: 413, 408, 431, and the connection goes on", async () => {
+      expect((await ask(session, "/sum.php", {}, Buffer.alloc(9_000_000))).status).toBe(413);
+      const stalled = session.request({ ":path": "/sum.php", ":method": "POST" });
+      stalled.on("error", () => {});
+      const status = new Promise((resolve) => stalled.on("response", (headers) => resolve(headers[":status"])));
+      stalled.write("begun");
+      expect(await status).toBe(408);
+      stalled.close();
+      expect((await ask(session, "/number.php?n=1", { "x-big": "b".repeat(40_000) })).status).toBe(431);
+      expect(String((await ask(session, "/number.php?n=1")).body)).toBe("1");
+      expect(total(await server.metrics(), "fairlead_admission_in_use")).toBe(0);
+    });
+
+    test("files: whole, a range, none when it has not changed", async () => {
+      const whole = await ask(session, "/file.bin");
+      expect([whole.status, whole.body.length, whole.headers["content-length"]]).toEqual([200, 300_000, "300000"]);
+      const part = await ask(session, "/file.bin", { range: "bytes=10-19" });
+      expect([part.status, String(part.body), part.headers["content-range"]])
+        .toEqual([206, "0123456789", "bytes 10-19/300000"]);
+      const none = await ask(session, "/file.bin", { "if-none-match": whole.headers["etag"]! });
+      expect([none.status, none.body.length]).toEqual([304, 0]);
+      const head = await ask(session, "/file.bin", { ":method": "HEAD" });
+      expect([head.status, head.body.length, head.headers["content-length"]]).toEqual([200, 0, "300000"]);
+    });
+
+    test("events arrive one by one", async () => {
+      const times: number[] = [];
+      await new Promise<void>((resolve) => {
+        const stream = session.request({ ":path": "/events.php" });
+        stream.on("data", () => times.push(performance.now()));
+        stream.on("end", resolve);
+      });
+      expect(times.length).toBe(3);
+      expect(times[2]! - times[0]!).toBeGreaterThan(200);
+    });
+
+    test("a reset takes a request out of the line before it ever runs, and frees who runs for nobody", async () => {
+      using raw = await RawHttp2.connect(server.port);
+      for (const [i, as] of ["first", "second", "third", "fourth", "fifth"].entries()) {
+        raw.ask(1 + 2 * i, get(`/sleep.php?ms=600&as=${as}`));
+      }
+      await waitFor(async () => total(await server.metrics(), "fairlead_admission_queued") === 3, {
+        what: "three in line",
+      });
+      raw.send(frame(frames.reset, 0, 7, Buffer.of(0, 0, 0, 8)));
+      await waitFor(async () => total(await server.metrics(), "fairlead_admission_queued") === 2, {
+        what: "two in line",
+      });
+      expect([await raw.fate(5), await raw.fate(9)]).toEqual(["answered", "answered"]);
+      expect(ran().filter(Boolean).sort()).toEqual(["fifth", "first", "second", "third"]);
+      await waitFor(async () => total(await server.metrics(), "fairlead_admission_in_use") === 0, {
+        what: "nothing in use",
+      });
+    });
+
+    const wrong: readonly (readonly [what: string, fields: Fields, ...body: string[]])[] = [
+      ["a line end in a value", get("/vars.php", ["x-a", "b\r\nx-evil: c"])],
+      ["a NUL in a value", get("/vars.php", ["x-a", "b\0c"])],
+      ["a line end in a name", get("/vars.php", ["x-a: b\r\nx-evil", "c"])],
+      ["a space in a name", get("/vars.php", ["x a", "c"])],
+      ["capitals in a name", get("/vars.php", ["X-A", "b"])],
+      ["a Connection field", get("/vars.php", ["connection", "close"])],
+      ["a transfer coding", get("/vars.php", ["transfer-encoding", "chunked"])],
+      ["two paths", get("/vars.php", [":path", "/sum.php"])],
+      ["a pseudo field behind the others", [["x-a", "b"], ...get("/vars.php")]],
+      ["another host than the authority", get("/vars.php", ["host", "elsewhere.test"])],
+      ["no path", get("/vars.php").slice(0, 3)],
+      ["a line end in the path", get("/vars.php\r\nx: y")],
+      ["a space in the path", get("/vars.php /x")],
+      ["a path that is no path", get("vars.php")],
+      ["a target in absolute form", get("http://elsewhere.test/vars.php")],
+      ["CONNECT", [[":method", "CONNECT"], ...get("/").slice(1)]],
+      ["less body than declared", post("/sum.php", ["content-length", "10"]), "abc"],
+      ["more body than declared", post("/sum.php", ["content-length", "2"]), "abcdef"],
+      ["two lengths", post("/sum.php", ["content-length", "3"], ["content-length", "4"]), "abc"],
+    ];
+    for (const [what, fields, ...body] of wrong) {
+      test(`${what} is no request: its stream is reset, the connection goes on`, async () => {
+        using raw = await RawHttp2.connect(server.port);
+        raw.ask(1, fields, ...body);
+        raw.ask(3, get("/number.php?n=3"));
+        expect([await raw.fate(1), await raw.fate(3), raw.body(3)]).toEqual(["reset 1", "answered", "3"]);
+      });
+    }
+
+    const floods: readonly (readonly [what: string, send: (raw: RawHttp2, i: number) => void])[] = [
+      ["streams that are reset at once", (raw, i) => {
+        raw.ask(1 + 2 * i, get("/sleep.php?ms=1&as=flood"));
+        raw.send(frame(frames.reset, 0, 1 + 2 * i, Buffer.of(0, 0, 0, 8)));
+      }],
+      ["a head without end", (raw, i) => {
+        const [type, part] = i === 0
+          ? [frames.headers, block(get("/"))] as const
+          : [frames.continuation, block([["x-a", "b".repeat(900)]])] as const;
+        raw.send(frame(type, 0, 1, part));
+      }],
+      ["a head without end nor content", (raw, i) => {
+        raw.send(
+          frame(i === 0 ? frames.headers : frames.continuation, 0, 1, i === 0 ? block(get("/")) : Buffer.alloc(0)),
+        );
+      }],
+    ];
+    for (const [what, send] of floods) {
+      test(`${what}: the connection is closed, and nobody else notices`, async () => {
+        const before = ran().length;
+        using raw = await RawHttp2.connect(server.port);
+        for (let i = 0; i < 20_000 && !raw.closed; i++) {
+          send(raw, i);
+          if (i % 100 === 99) await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+        await waitFor(() => raw.closed, { what: "the end of the connection" });
+        expect(String((await ask(session, "/number.php?n=2")).body)).toBe("2");
+        // At most those that ran before their reset was read.
+        expect(ran().length - before).toBeLessThan(300);
+      });
+    }
+
+    test("no more than 256 requests of one connection at a time", async () => {
+      using raw = await RawHttp2.connect(server.port);
+      for (let i = 0; i < 300; i++) raw.ask(1 + 2 * i, get("/number.php?n=1"));
+      const fates = await Promise.all(Array.from({ length: 300 }, (_, i) => raw.fate(1 + 2 * i)));
+      expect(fates.filter((fate) => fate === "answered").length).toBeGreaterThanOrEqual(256);
+      expect(fates.every((fate) => fate === "answered" || fate === "reset 7")).toBe(true);
+    });
+
+    test("switched off, it is not offered", async () => {
+      await using plain = await started({ http2: "off" });
+      const protocol = await new Promise((resolve) => {
+        const options = {
+          port: plain.port,
+          host: "127.0.0.1",
+          ALPNProtocols: ["h2", "http/1.1"],
+          rejectUnauthorized: false,
+        };
+        const socket = tlsConnect(options, () => (resolve(socket.alpnProtocol), socket.destroy()));
+      });
+      expect(protocol).not.toBe("h2");
+    });
+
+    test("without TLS only where it is asked for, to those who know it", async () => {
+      for (const http2 of ["tls", "all"]) {
+        await using plain = await startServer({ host, config: { server: { http2 }, php: { concurrency: 1 } } });
+        writeFileSync(join(plain.dir, "public/index.php"), "<?php echo 'here';");
+        const known = () =>
+          String(
+            execFileSync("curl", ["-s", "--http2-prior-knowledge", "-w", " %{http_version}", plain.url], {
+              stdio: "pipe",
+            }),
+          );
+        if (http2 === "all") expect(known()).toBe("here 2");
+        else expect(known).toThrow();
+        expect(await (await fetch(plain.url)).text()).toBe("here");
+      }
+    });
+
+    test("SIGTERM: what runs is answered, no new stream is, exit 0", async () => {
+      await using own = await started();
+      for (const [name, text] of Object.entries(scripts)) writeFileSync(join(own.dir, "public", name), text);
+      using raw = await RawHttp2.connect(own.port);
+      raw.ask(1, get("/sleep.php?ms=800&as=last"));
+      await waitFor(async () => total(await own.metrics(), "fairlead_admission_in_use") === 1, { what: "the request" });
+      own.signal("SIGTERM");
+      await raw.until((f) => f.type === frames.goaway);
+      const answered = await raw.until((f) =>
+        f.stream === 1 && f.type <= frames.headers && (f.flags & flags.endStream) !== 0
+      );
+      expect([answered !== undefined, raw.body(1)]).toEqual([true, "slept"]);
+      expect((await own.exited).code).toBe(0);
+    });
+  });
+}
