@@ -65,7 +65,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "binary")
       startServer({
         host,
         config: {
-          server: { tls: { cert, key }, max_body: "8MB", body_timeout: "500ms", keep_alive: "2s", ...more },
+          server: { tls: { cert, key }, max_body: "8MB", body_timeout: "2s", keep_alive: "2s", ...more },
           php: { concurrency: 2, front_controller: false },
           log: { access: "off" },
         },
