@@ -14,6 +14,10 @@ allowSlowTests(60_000);
 
 const component = "file://component_query_attributes";
 
+interface Report {
+  readonly databases: readonly { readonly queries: readonly { readonly text: string; readonly count: number }[] }[];
+}
+
 /** A query with one attribute of type string. */
 async function withAttribute(client: RawClient, name: string, value: string, sql: string) {
   const field = (text: string) => Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
@@ -40,10 +44,9 @@ forEachServer(
       await using client = await session(way.place, { flags: FLAGS.QUERY_ATTRIBUTES });
       expect(await withAttribute(client, "trace", "abc", "SELECT 4711 AS counted")).toBe("4711");
       await waitFor(async () => {
-        const { databases } = await (await fetch(`${way.proxy.server.adminUrl}/-/db/queries?limit=100`)).json();
-        return databases[0].queries.some(({ text, count }: { text: string; count: number }) =>
-          text === "SELECT ? AS `counted`" && count === 1
-        );
+        const reply = await fetch(`${way.proxy.server.adminUrl}/-/db/queries?limit=100`);
+        const { databases } = await reply.json() as Report;
+        return databases[0]!.queries.some(({ text, count }) => text === "SELECT ? AS `counted`" && count === 1);
       }, { what: "the digest" });
     });
   },
