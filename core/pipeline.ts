@@ -94,6 +94,7 @@ export class Pipeline {
   #finish(x: BaseExchange, response: Response, error?: unknown): Response {
     const out = x.stamp(response);
     if (this.draining) out.headers.set("connection", "close");
+    if (x.bytes < 0 && x.sent === undefined) x.bytes = bytesOf(x, out);
     if (x.sent === undefined) this.#end(x, response.status, error);
     else x.sent.then(() => this.#end(x, response.status, error), (cause) => this.#end(x, response.status, cause));
     return x.seal(out);
@@ -152,6 +153,12 @@ export class Pipeline {
     }
     return keep(x, settled) ?? await this.#admit(x, execution, at + 1);
   }
+}
+
+/** What a response that nobody counts will send, where it says so. */
+function bytesOf({ method }: BaseExchange, { body, headers }: Response): number {
+  const length = headers.get("content-length");
+  return body === null || method === "HEAD" ? 0 : length === null ? -1 : Number(length);
 }
 
 /** Keeps a permit for the exchange; hands a refusal on. */

@@ -15,12 +15,22 @@ export type Awaitable<T> = T | Promise<T>;
 
 /** A typed name under which one plugin offers a service and others find it. */
 export interface Token<T> {
+  /** Name and version, such as `gates@1`. */
   readonly id: string;
   /** Carries the type; never set. */
   readonly "~type"?: T;
 }
 
-/** Makes a {@linkcode Token}. Two tokens with the same id are the same service. */
+/**
+ * Makes a {@linkcode Token}. Two tokens with the same id are the same service; a changed contract gets the next number.
+ *
+ * @example
+ * ```ts
+ * const Clocks = token<{ now(): number }>("clocks@1");
+ * // who offers it: provides: [Clocks], and in setup: ctx.provide(Clocks, { now: Date.now })
+ * // who uses it:   needs: [Clocks], and in setup: ctx.use(Clocks).now()
+ * ```
+ */
 export function token<T>(id: string): Token<T> {
   return { id };
 }

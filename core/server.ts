@@ -33,12 +33,15 @@ export interface ServerOptions {
   readonly config: Readonly<Record<string, unknown>>;
   /** Where relative paths start. */
   readonly baseDir: string;
+  /** SHA-256 of the effective configuration, for `/-/whoami`. */
   readonly configHash: string;
 }
 
 /** A server that is up. */
 export interface RunningServer {
+  /** Where it listens, with the ports that the system chose. */
   readonly addresses: readonly Address[];
+  /** Undefined where `admin.listen` is "". */
   readonly admin: Address | undefined;
   readonly app: App;
   /** Has every part take what is new; see {@linkcode Reloads}. */
@@ -54,6 +57,16 @@ export interface RunningServer {
 /**
  * Sets up, listens and becomes ready; on failure whatever was opened is closed again. So it is when `stop` is aborted meanwhile:
  * then it fails with the signal's reason.
+ *
+ * @throws CoreError whose code names what was in the way, such as `ADDRESS_TAKEN` or `PLUGIN_FAILED`
+ *
+ * @example
+ * ```ts
+ * const { options } = await prepare("fairlead.toml");
+ * const server = await startServer(options);
+ * console.log(server.addresses.map(showAddress));
+ * process.once("SIGTERM", () => void server.stop());
+ * ```
  */
 export async function startServer(options: ServerOptions, stop?: AbortSignal): Promise<RunningServer> {
   const { server, baseDir } = options;

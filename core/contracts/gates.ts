@@ -86,10 +86,20 @@ export interface GateTerms {
   readonly strict?: boolean;
 }
 
-/** Where gates are made and found. Whoever executes work opens a gate under the name of its lane. */
+/**
+ * Where gates are made and found. Whoever executes work opens a gate under the name of its lane.
+ *
+ * @example
+ * ```ts
+ * const gate = ctx.use(Gates).open("thumbnails", 4);
+ * // in onResolve: requests of this lane then wait at that gate, in onAdmit
+ * return { lane: "thumbnails", run: (x) => thumbnail(x.path) };
+ * ```
+ */
 export interface Gates {
   /** Makes the gate, or resizes the one that has this name. */
   open(name: string, limit: number, terms?: GateTerms): Gate;
+  /** The gate of that name, if one is open. */
   find(name: string): Gate | undefined;
   /** Forgets the gate and refuses who waits at it; permits that are out may still be given back. For gates that come and go. */
   forget(name: string): void;

@@ -19,7 +19,17 @@ export interface Family<T> {
 /** A gauge sample: label values in declared order, and the number. */
 export type Sample = readonly [values: readonly string[], value: number];
 
-/** What a plugin may ask of whoever keeps the numbers. Names follow Prometheus (`fairlead_php_busy`, `_total`, `_seconds`). */
+/**
+ * What a plugin may ask of whoever keeps the numbers. Names follow Prometheus (`fairlead_php_busy`, `_total`, `_seconds`).
+ *
+ * @example
+ * ```ts
+ * const meter = ctx.find(Meter) ?? noMeter; // with wants: [Meter]
+ * const made = meter.counters("fairlead_thumbnails_total", "Thumbnails made, by size.", ["size"]);
+ * const small = made.with("small"); // once, outside the hot path
+ * small.inc();
+ * ```
+ */
 export interface Meter {
   counter(name: string, help: string): Counter;
   counters(name: string, help: string, labels: readonly string[]): Family<Counter>;

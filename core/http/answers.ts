@@ -20,9 +20,11 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A short plain-text answer that tells nothing about the server's insides. */
 export function answer(status: number, headers: Readonly<Record<string, string>> = {}): Response {
-  return bytesResponse(encoder.encode(`${status} ${reasons[status] ?? "Error"}\n`), {
+  const body = encoder.encode(`${status} ${reasons[status] ?? "Error"}\n`);
+  const length = String(body.byteLength);
+  return bytesResponse(body, {
     status,
-    headers: { "content-type": "text/plain; charset=utf-8", ...headers },
+    headers: { "content-type": "text/plain; charset=utf-8", "content-length": length, ...headers },
   });
 }
 

@@ -173,11 +173,14 @@ function direct(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
 }
 
 /**
- * Bun says `Content-Length: 0` of a HEAD response without a body, which is that of no GET; of a stream it says no length.
+ * Bun says `Content-Length: 0` of a HEAD response without a body, which is that of no GET; of a stream it says no length. And it
+ * says no `Date` but of 204 and 304.
  */
 function headOf(response: Response): Response {
   const { status, statusText, headers } = response;
-  if (response.body !== null || headers.has("content-length") || status === 204 || status === 304) return response;
+  if (status === 204 || status === 304) return response;
+  if (!headers.has("date")) headers.set("date", new Date().toUTCString());
+  if (response.body !== null || headers.has("content-length")) return response;
   return new Response(direct([]), { status, statusText, headers });
 }
 

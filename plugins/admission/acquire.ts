@@ -58,6 +58,11 @@ const refusals: Readonly<Record<Refusal, readonly [code: string, status: number,
  * Waits at `gate` for a permit. Rejects with a `CoreError` whose code names the refusal (`ADMISSION_FULL`,
  * `ADMISSION_GRACE`, `ADMISSION_DEADLINE`, `ADMISSION_DRAINING`, `ADMISSION_CANCELLED` with the signal's reason as its
  * cause) and whose status suits an HTTP answer.
+ *
+ * @example
+ * ```ts
+ * using permit = await acquire(gate, { signal: request.signal, deadline: performance.now() + 2_000 });
+ * ```
  */
 export function acquire(gate: Gate, options: AcquireOptions = {}): Promise<GatePermit> {
   const { weight = 1, deadline, criticality, key, signal } = options;

@@ -11,8 +11,11 @@ const late = encoder.encode("The request waited until its deadline\n");
  */
 export function refusal(reason: Refusal, retryAfter: () => number): Response {
   if (reason === "cancelled") return new Response(null, { status: 499 });
-  const headers = { "content-type": "text/plain", "cache-control": "no-store" };
-  if (reason === "deadline") return new Response(late, { status: 504, headers });
+  if (reason === "deadline") return new Response(late, { status: 504, headers: headersOf(late) });
   const [body, status] = reason === "key" ? [enough, 429] : [busy, 503];
-  return new Response(body, { status, headers: { ...headers, "retry-after": String(retryAfter()) } });
+  return new Response(body, { status, headers: { ...headersOf(body), "retry-after": String(retryAfter()) } });
+}
+
+function headersOf({ byteLength }: Uint8Array) {
+  return { "content-type": "text/plain", "content-length": String(byteLength), "cache-control": "no-store" };
 }

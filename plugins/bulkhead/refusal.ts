@@ -10,11 +10,14 @@ const overtime = encoder.encode("The request waited until its deadline\n");
  */
 export function refusal(reason: BulkheadDenialReason | "late", retryAfterMs: number, keyed: boolean): Response {
   if (reason === "cancelled") return new Response(null, { status: 499 });
-  const headers = { "content-type": "text/plain", "cache-control": "no-store" };
-  if (reason === "late") return new Response(overtime, { status: 504, headers });
+  if (reason === "late") return new Response(overtime, { status: 504, headers: headersOf(overtime) });
   const own = keyed && (reason === "full" || reason === "queue_full" || reason === "timeout");
   return new Response(busy, {
     status: own ? 429 : 503,
-    headers: { ...headers, "retry-after": String(Math.max(Math.ceil(retryAfterMs / 1000), 1)) },
+    headers: { ...headersOf(busy), "retry-after": String(Math.max(Math.ceil(retryAfterMs / 1000), 1)) },
   });
+}
+
+function headersOf({ byteLength }: Uint8Array) {
+  return { "content-type": "text/plain", "content-length": String(byteLength), "cache-control": "no-store" };
 }

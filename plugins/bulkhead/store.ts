@@ -66,6 +66,7 @@ export interface BulkheadGrant {
   release(): Awaitable<boolean>;
 }
 
+/** What a store answers to an ask: a grant or a denial, told apart by `granted`. */
 export type BulkheadAnswer = BulkheadGrant | BulkheadDenial;
 
 /** What a bulkhead looks like now. Reading it changes nothing. */

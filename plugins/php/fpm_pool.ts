@@ -82,10 +82,17 @@ export class FpmPool implements Engine {
 
   rows(): readonly ProcessRow[] {
     const { executions } = this;
-    return [...executions.pids()].map((pid) => {
-      const { id, target } = executions.byPid(pid) ?? {};
-      return { pid, state: "busy", rss: inspectProcess(pid)?.rss, id, target };
-    });
+    const children = this.#all().flatMap(({ pool }) => pool.rows());
+    const rows = children.map(({ pid, age, ...row }) => ({ ...this.#row(pid), ...row, uptime_s: seconds(age) }));
+    // Those whose client has left run on, and are no child of the pool until they have ended.
+    const known = new Set(children.map(({ pid }) => pid));
+    const left = [...executions.pids()].filter((pid) => !known.has(pid));
+    return [...rows, ...left.map((pid) => ({ ...this.#row(pid), state: "busy" }))];
+  }
+
+  #row(pid: number): Pick<ProcessRow, "pid" | "rss" | "id" | "target"> {
+    const { id, target } = this.executions.byPid(pid) ?? {};
+    return { pid, rss: pid === 0 ? undefined : inspectProcess(pid)?.rss, id, target };
   }
 
   /**
@@ -153,4 +160,9 @@ export class FpmPool implements Engine {
     );
     return this.#execution(script, body);
   }
+}
+
+/** Tenths are enough for people. */
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
 }

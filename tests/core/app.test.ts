@@ -205,6 +205,10 @@ describe("the pipeline", () => {
     const both = { method: "POST", headers: { "transfer-encoding": "chunked", "content-length": "1" } };
     expect((await ask(on, "/", both)).status).toBe(400);
     expect([seen, ended.length]).toEqual([1, 7]);
+    // Their bodies are known, and told: "404 Not Found" and so on, each with its line feed.
+    expect(ended.map(({ outcome }) => outcome.bytes)).toEqual([14, 16, 16, 16, 23, 22, 16]);
+    await ask(on, "/nothing", { method: "HEAD" });
+    expect(ended.at(-1)!.outcome.bytes).toBe(0);
   });
 
   test("the authority of an absolute target counts, not the Host field", async () => {

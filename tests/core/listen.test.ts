@@ -190,6 +190,15 @@ describe("what a listener answers", () => {
     });
   }
 
+  test("every answer has one date, that to HEAD too", async () => {
+    for (const target of ["GET /", "HEAD /", "GET /cookies", "HEAD /cookies"]) {
+      const head = await raw(`${target} HTTP/1.1\r\nHost: x\r\n\r\n`, /\r\n\r\n/);
+      const dates = head.match(/^date: .*$/gim) ?? [];
+      expect([target, dates.length]).toEqual([target, 1]);
+      expect(Math.abs(Date.parse(dates[0]!.slice(6)) - Date.now())).toBeLessThan(30_000);
+    }
+  });
+
   test("a request hidden in a body never runs", async () => {
     const hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
     await raw(post(`Content-Length: ${hidden.length}`, hidden), /n=/);

@@ -2,13 +2,15 @@ import type { Analyser } from "../sql/analyser.ts";
 import { headChangesCatalogue } from "../sql/head.ts";
 import type { SqlMode, Statement } from "../sql/statement.ts";
 import { CAP } from "../wire/capabilities.ts";
+import { maxFrame } from "../wire/frame.ts";
+import { behindAttributes } from "../wire/query_attributes.ts";
 
 /** Longest text (bytes) that is read; a longer one is passed on as something that may have done anything. */
 const longest = 65_536;
 
 /** A COM_QUERY as the proxy sees it. */
 export interface Query {
-  /** The text as it came; the beginning of a long one. Undefined where it stands behind query attributes, which are values. */
+  /** The text as it came; the beginning of a long one. Undefined where it cannot be found behind query attributes. */
   readonly sql: Uint8Array | undefined;
   readonly statement: Statement;
   /** The text of a short statement of settings, as a key; undefined for others. */
@@ -44,7 +46,7 @@ export function queryOf(
   let at = 5;
   if ((capabilities & CAP.QUERY_ATTRIBUTES) !== 0) {
     // Without attributes: no parameters, one set of them.
-    if (frames[5] !== 0 || frames[6] !== 1) return { sql: undefined, statement: unread, text: undefined };
+    if (frames[5] !== 0 || frames[6] !== 1) return withAttributes(frames);
     at = 7;
   }
   const sql = frames.subarray(at);
@@ -55,6 +57,12 @@ export function queryOf(
   const statement = analyser.analyse(sql, mode);
   const keyed = statement.kind === "set" || statement.readsVariables !== undefined;
   return { sql, statement, text: keyed ? asciiText(sql) : undefined };
+}
+
+/** Where the text begins is the server's to say: it is read for the statistics, and nothing is made of what it seems to do. */
+function withAttributes(frames: Uint8Array): Query {
+  const single = frames.byteLength < maxFrame;
+  return { sql: single ? behindAttributes(frames.subarray(5)) : undefined, statement: unread, text: undefined };
 }
 
 /** A short text as a string; undefined when it is long, or means something else in another charset. */

@@ -48,6 +48,17 @@ export interface ChildOwner {
   onGone(child: Child): void;
 }
 
+/** A greeted child, for people. */
+export interface ChildRow {
+  /** 0 when it has not told. */
+  readonly pid: number;
+  readonly state: "idle" | "busy";
+  /** Requests that it has been lent for since it was greeted, the one that runs included. */
+  readonly requests: number;
+  /** Since it was greeted, in ms. */
+  readonly age: number;
+}
+
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 1000;
 
@@ -78,6 +89,14 @@ export class Child {
     this.#options = options;
     this.#owner = owner;
     this.#clock = clock;
+  }
+
+  /** As it is now; undefined while nobody has been greeted. */
+  get row(): ChildRow | undefined {
+    const { state, pid } = this;
+    if (state !== "idle" && state !== "busy") return undefined;
+    const requests = this.#executions + (state === "busy" ? 1 : 0);
+    return { pid, state, requests, age: this.#clock.now() - this.#greeted };
   }
 
   /** Connects and greets. */

@@ -1,5 +1,5 @@
 import { CoreError } from "../../../core/error.ts";
-import { Child, type ChildOptions, type RestartReason } from "./child.ts";
+import { Child, type ChildOptions, type ChildRow, type RestartReason } from "./child.ts";
 import { systemClock } from "../../../core/clock.ts";
 import { Lease } from "./lease.ts";
 
@@ -146,6 +146,11 @@ export class ChildPool {
   /** Children replaced, by reason. */
   get restarts(): Readonly<Record<RestartReason, number>> {
     return this.#restarts;
+  }
+
+  /** The children that have been greeted. */
+  rows(): readonly ChildRow[] {
+    return [...this.#places].map((child) => child.row).filter((row) => row !== undefined);
   }
 
   #count(state: Child["state"]): number {

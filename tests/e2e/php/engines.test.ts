@@ -36,6 +36,16 @@ while (frankenphp_handle_request(function (): void {
 })) {}
 `;
 
+/** A process as the admin listener shows it. */
+interface Row {
+  readonly pid: number;
+  readonly state: string;
+  readonly requests: number;
+  readonly uptime_s: number;
+  readonly rss: number;
+  readonly target?: string;
+}
+
 /** All that comes until the server closes. */
 function raw(port: number, head: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -102,6 +112,30 @@ for (const host of hosts()) {
       const metrics = await server.metrics();
       expect([total(metrics, "fairlead_php_busy"), total(metrics, "fairlead_admission_in_use")]).toEqual([0, 0]);
       expect(metrics.get('fairlead_php_processes{pool="php"}')).toBe(2);
+    });
+
+    test("every process is listed, of both engines, with what it runs", async () => {
+      const listed = async () => {
+        const { pools } = await (await fetch(`${server.adminUrl}/-/php`)).json() as { pools: { processes: Row[] }[] };
+        return pools.flatMap(({ processes }) => processes);
+      };
+      await waitFor(async () => (await listed()).filter(({ state }) => state === "idle").length === 3, {
+        what: "three idle processes",
+      });
+      const long = fetch(`${server.url}/index.php?us=600000`).then((response) => response.text());
+      await waitFor(async () => (await listed()).some(({ state }) => state === "busy"), { what: "a busy process" });
+      const rows = await listed();
+      await long;
+      expect(rows.length).toBe(3);
+      expect(rows.filter(({ state }) => state === "busy").map(({ target }) => target)).toEqual([
+        "/index.php?us=600000",
+      ]);
+      for (const row of rows) {
+        expect(alive(row.pid)).toBe(true);
+        expect(row.rss).toBeGreaterThan(1_000_000);
+        expect(row.uptime_s).toBeGreaterThanOrEqual(0);
+        expect(row.requests).toBeGreaterThanOrEqual(row.state === "busy" ? 1 : 0);
+      }
     });
 
     test("fairlead reload waits for the end, says why a pool goes on as it was, and exits by that", async () => {

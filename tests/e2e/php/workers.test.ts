@@ -400,6 +400,11 @@ test("the example of a worker answers, keeps its count, and takes up what is sav
   const greeted = await text(server, "/greet", { method: "POST", body: new URLSearchParams({ name: "<b>" }) });
   expect(greeted).toContain("Hello, &lt;b&gt;");
   expect((await fetch(`${server.url}/fail`)).status).toBe(500);
+  const parts: string[] = [];
+  for await (const part of (await fetch(`${server.url}/clock`)).body!) parts.push(new TextDecoder().decode(part));
+  // Half a second lies between two of them.
+  expect(parts.length).toBeGreaterThanOrEqual(5);
+  expect(parts.join("")).toMatch(/(<li>\d\d:\d\d:\d\d){5}<\/ol>/);
   expect([(await fetch(`${server.url}/nowhere`)).status, await text(server, "/style.css")])
     .toEqual([404, readFileSync(join(dir, "public/style.css"), "utf8")]);
   const script = readFileSync(join(dir, "worker.php"), "utf8");

@@ -31,6 +31,20 @@ test("one connection a child, and the child idle for longest is lent first", asy
   expect(pool.executions).toBe(2);
 });
 
+test("the children that have been greeted are listed with their state, their requests and their age", async () => {
+  const world = await worldOf({ size: 3 });
+  const [first, second] = [world.pool.checkout()!, world.pool.checkout()!];
+  first.done();
+  world.clock.advance(2_500);
+  const { pool } = world;
+  expect(pool.rows().map(({ state, requests }) => [state, requests])).toEqual([["idle", 1], ["busy", 1], ["idle", 0]]);
+  expect(pool.rows().map(({ pid }) => pid).slice(0, 2)).toEqual([first.pid, second.pid]);
+  second.kill("killed");
+  expect(pool.rows().map(({ age }) => age)).toEqual([2_500, 2_500]);
+  await world.bringUp();
+  expect(pool.rows()[1]).toEqual({ pid: 104, state: "idle", requests: 0, age: 0 });
+});
+
 test("a lease sends, and reads through its child's connection", async () => {
   const world = await worldOf({ size: 1 });
   const lease = world.pool.checkout()!;

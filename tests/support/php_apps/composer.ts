@@ -4,7 +4,7 @@
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -80,4 +80,14 @@ export function laravel(version: 11 | 12): Made {
   );
   if ("dir" in made) cpSync(join(here, "laravel"), made.dir, { recursive: true });
   return made;
+}
+
+/** PHPStan, with the interfaces that `php/` may be used with. */
+export function phpstan(): Made {
+  return once("phpstan", (dir) => {
+    mkdirSync(dir);
+    const needs = { "phpstan/phpstan": "^2", "psr/http-server-handler": "*", "psr/http-factory": "*", "psr/log": "^3" };
+    writeFileSync(join(dir, "composer.json"), JSON.stringify({ require: needs }));
+    return run("composer", ["update", ...quiet], dir);
+  });
 }
