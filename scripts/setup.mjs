@@ -101,6 +101,11 @@ export const testNeeds = [
   { present: () => phpHas("mysqli"), packages: ["php-mysql"] },
   // WordPress takes no images without it since 6.8.
   { present: () => phpHas("gd"), packages: ["php-gd"] },
+  // What Symfony and Laravel are made with, and what they need.
+  { pattern: /^composer$/, packages: ["composer"] },
+  { pattern: /^unzip$/, packages: ["unzip"] },
+  { present: () => phpHas("mbstring"), packages: ["php-mbstring"] },
+  { present: () => phpHas("dom"), packages: ["php-xml"] },
   { pattern: /^mariadbd$/, packages: ["mariadb-server"] },
   { pattern: /^redis-server$/, packages: ["redis-server"] },
   { pattern: /^nginx$/, packages: ["nginx"] },

@@ -186,6 +186,8 @@ if (runs("e2e")) {
     const waiting = once.filter((name) => /\/(bulkhead|process_one)\.test/.test(name));
     const working = once.filter((name) => !waiting.includes(name));
     await bunTests("workers, compared with php-fpm", working, { FAIRLEAD_TEST_HOSTS: "bun" });
+    const frameworks = { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_FRAMEWORKS: "Symfony,Laravel 12,Laravel Octane" };
+    await bunTests("frameworks, compared with php-fpm", ["./tests/e2e/php/long/frameworks.test.ts"], frameworks);
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
     const others = { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" };
     await besides(

@@ -96,7 +96,11 @@ const applications: readonly Application[] = [
   },
 ];
 
+/** Titles of those to try; all when unset. */
+const chosen = process.env["FAIRLEAD_TEST_FRAMEWORKS"]?.split(",");
+
 for (const { title, make, stories, env, doors } of applications) {
+  if (chosen?.includes(title) === false) continue;
   const made = make();
   if ("absent" in made) {
     describe.skip(title, () => test(`skipped: ${made.absent}`, () => {}));
