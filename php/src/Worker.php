@@ -284,7 +284,8 @@ final class Worker
         $bare = $request->method === 'HEAD';
         if (is_string($body) || $body instanceof \Stringable) {
             $text = (string) $body;
-            $head = Head::write($status, $headers, $bare ? strlen($text) : null);
+            // An application that leaves out the body by itself has not said how long that of a GET is.
+            $head = Head::write($status, $headers, $bare && $text !== '' ? strlen($text) : null);
             $this->last($connection, $flags, $bare ? $head : $head . $text);
             return;
         }

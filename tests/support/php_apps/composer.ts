@@ -78,7 +78,10 @@ export function laravel(version: 11 | 12): Made {
         run("php", ["artisan", "package:discover"], dir) ??
         run("chmod", ["-R", "a+rwX", "storage", "bootstrap/cache", "database"], dir),
   );
-  if ("dir" in made) cpSync(join(here, "laravel"), made.dir, { recursive: true });
+  if ("dir" in made) {
+    cpSync(join(here, "laravel"), made.dir, { recursive: true });
+    cpSync(join(here, "common"), join(made.dir, "common"), { recursive: true });
+  }
   return made;
 }
 

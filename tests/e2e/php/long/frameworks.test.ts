@@ -81,6 +81,8 @@ const applications: readonly Application[] = [
     env: laravelEnv,
     doors: {
       "a worker": { engine: "worker", script: "worker-franken.php" },
+      "a native worker": { engine: "worker", script: "worker-native.php", protocol: "native" },
+      "a Goridge worker": { engine: "worker", script: "worker-goridge.php", protocol: "goridge" },
       "a forked worker": { engine: "worker", script: "worker-franken.php", isolation: "fork" },
     },
   })),

@@ -1,44 +1,13 @@
 <?php
 
-/** Laravel behind a worker of its own: boots once, and gives each request a copy of what has booted. */
+/** Laravel behind a worker of its own, shaped as FrankenPHP's are. */
 
 declare(strict_types=1);
 
-use Illuminate\Container\Container;
-use Illuminate\Contracts\Http\Kernel;
-use Illuminate\Foundation\Application;
 use Illuminate\Http\Request;
-use Illuminate\Support\Facades\Facade;
+use Symfony\Component\HttpFoundation\Response;
 
-require __DIR__ . '/vendor/autoload.php';
-
-/** @var Application $app */
-$app = require __DIR__ . '/bootstrap/app.php';
-// bootstrap() wants a request to be there.
-$app->instance('request', Request::create('/'));
-$app->make(Kernel::class)->bootstrap();
-Facade::clearResolvedInstances();
-
-while (frankenphp_handle_request(static function () use ($app): void {
-    $copy = clone $app;
-    $config = clone $copy->make('config');
-    foreach (['app' => $copy, Container::class => $copy, Application::class => $copy, 'config' => $config] as $name => $instance) {
-        $copy->instance($name, $instance);
-    }
-    Container::setInstance($copy);
-    Facade::setFacadeApplication($copy);
-    Facade::clearResolvedInstances();
-    $router = clone $copy->make('router');
-    (fn () => $this->container = $copy)->call($router);
-    $copy->instance('router', $router);
-    foreach (['request', 'session', 'session.store', 'cookie', 'auth', 'auth.driver', 'translator', 'url', 'redirect', Kernel::class] as $name) {
-        $copy->forgetInstance($name);
-    }
-    $kernel = $copy->make(Kernel::class);
-    $request = Request::capture();
-    $response = $kernel->handle($request);
-    $response->send();
-    $kernel->terminate($request, $response);
-})) {
+$answer = require __DIR__ . '/sandbox.php';
+while (frankenphp_handle_request(static fn () => $answer(Request::capture(), static fn (Response $response) => $response->send()))) {
     gc_collect_cycles();
 }
