@@ -31,6 +31,10 @@ while (($given = $worker->next()) !== null) {
         $given->server,
         $given->body(),
     );
-    $answer(Request::createFromBase($symfony), static fn (Response $response) => $worker->respond(...prepared($response)));
+    $answer(Request::createFromBase($symfony), static function (Response $response) use ($given, $worker): void {
+        [$status, $headers, $body] = prepared($response);
+        // It would say how long the body is, which php-fpm does not know.
+        $worker->respond($status, $headers, $given->method === 'HEAD' ? '' : $body);
+    });
     gc_collect_cycles();
 }
