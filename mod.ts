@@ -33,7 +33,7 @@ export {
 export { Exposition } from "./core/contracts/exposition.ts";
 export { Executions, type RunningExecution } from "./core/contracts/executions.ts";
 export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
-export { Health } from "./core/contracts/health.ts";
+export { Health, type Readiness } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
