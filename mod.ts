@@ -42,7 +42,7 @@ export {
   type Refusal,
   type Waiter,
 } from "./core/contracts/gates.ts";
-export { Health } from "./core/contracts/health.ts";
+export { Health, type Readiness } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";

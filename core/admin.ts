@@ -1,9 +1,11 @@
 import { Hono } from "hono";
+import type { AdminGuard } from "./admin_guard.ts";
+import type { Health } from "./contracts/health.ts";
 import type { Reloads } from "./contracts/reloads.ts";
-import type { HealthBoard } from "./health.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
 import type { Awaitable, Log } from "./plugin.ts";
+import { canonicalRequest } from "./routes.ts";
 
 /** Who this process is: what a benchmark or a deploy checks before it believes an answer. */
 export interface Identity {
@@ -16,13 +18,20 @@ export interface Identity {
   readonly started_at: string;
 }
 
+/** What the admin listener tells, and of whom. */
+export interface AdminOptions {
+  readonly health: Health;
+  readonly reloads: Reloads;
+  readonly identity: Identity;
+  /** The routes that plugins added. */
+  readonly plugins: Hono;
+  readonly guard: AdminGuard;
+  readonly log: Log;
+}
+
 /** Makes the admin listener's handler: liveness, readiness, identity, and the routes that plugins added. */
 export function createAdmin(
-  health: HealthBoard,
-  reloads: Reloads,
-  identity: Identity,
-  plugins: Hono,
-  log: Log,
+  { health, reloads, identity, plugins, guard, log }: AdminOptions,
 ): (x: BaseExchange) => Awaitable<Response> {
   const app = new Hono();
   app.get("/livez", (c) => c.text("ok\n"));
@@ -31,24 +40,20 @@ export function createAdmin(
     return c.json({ ready, parts }, ready ? 200 : 503);
   });
   app.get("/-/whoami", (c) => c.json(identity));
-  app.post("/-/reload", async (c) => {
-    // A browser says where a POST comes from: no page may have a server reload.
-    const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
-    if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
-    return await slowJson(
+  app.post("/-/reload", () =>
+    slowJson(
       reloads.run().then((result) => ({
         reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
       })),
       ({ reloaded }) => Object.values(reloaded).every((outcome) => outcome === "ok") ? 200 : 500,
-    );
-  });
+    ));
   app.route("/", plugins);
   app.notFound(() => answer(404));
   app.onError((error, c) => {
     log("error", "admin request failed", { path: c.req.path, error });
     return answer(500);
   });
-  return (x) => x.problem === 0 ? app.fetch(x.request) : refuse(x.problem);
+  return (x) => x.problem === 0 ? guard(x) ?? app.fetch(canonicalRequest(x)) : refuse(x.problem);
 }
 
 /** How often (ms) a connection whose answer is not ready gets a sign of life: shorter than any idle time. */

@@ -1,4 +1,4 @@
-import type { Health } from "./contracts/health.ts";
+import type { Health, Readiness } from "./contracts/health.ts";
 
 /** The core's own {@linkcode Health}: what each part says of itself, and whether the server is draining. */
 export class HealthBoard implements Health {
@@ -10,8 +10,7 @@ export class HealthBoard implements Health {
     this.#checks.set(part, check);
   }
 
-  /** Each part's reason for not being ready, or `ready`. */
-  look(): { readonly ready: boolean; readonly parts: Readonly<Record<string, string>> } {
+  look(): Readiness {
     const parts: Record<string, string> = { server: this.hold ?? "ready" };
     for (const [part, check] of this.#checks) {
       try {

@@ -20,10 +20,13 @@ export function behind(
   };
 }
 
-/** Routers match on `request.url`: it must hold the canonical path, or a route could be passed by spelling it oddly. */
-function canonicalRequest(x: Exchange): Request {
+/**
+ * Routers match on `request.url`: it must hold the canonical path, or a route could be passed by spelling it oddly. Bun gives that of a
+ * request without a `Host` no authority, which routers take the path apart by.
+ */
+export function canonicalRequest(x: Exchange): Request {
   const { request } = x;
   const path = encodeURI(x.path).replace(/[?#]/g, encodeURIComponent);
-  if (x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
+  if (x.host !== "" && x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
   return new Request(`${x.scheme}://${x.host || "localhost"}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
 }

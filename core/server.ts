@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { createAccessLog } from "./access_log.ts";
 import { createAdmin, type Identity } from "./admin.ts";
+import { adminGuard } from "./admin_guard.ts";
 import { type App, createApp } from "./app.ts";
 import { Health } from "./contracts/health.ts";
 import { Peers } from "./contracts/peers.ts";
@@ -98,8 +99,9 @@ export async function startServer(options: ServerOptions, stop?: AbortSignal): P
     const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
     // Before the plugins listen, for it to say that they do not yet.
     if (options.admin.listen !== "") {
-      const handle = createAdmin(health, reloads, identity, app.admin, log);
       const at = parseAddress(options.admin.listen);
+      const guard = await adminGuard(at, options.admin.hosts);
+      const handle = createAdmin({ health, reloads, identity, plugins: app.admin, guard, log });
       const plain = { ...intake, proxies: new TrustedProxies([]) };
       admin = await listen({ ...common, at, intake: plain, tls: undefined, http2: false, handle });
     }

@@ -43,6 +43,7 @@ export interface ServerSettings {
 /** `[admin]` */
 export interface AdminSettings {
   readonly listen: string;
+  readonly hosts: readonly string[];
 }
 
 /** `[log]` */
@@ -87,6 +88,13 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
 export const adminTable: z.ZodType<AdminSettings> = z.strictObject({
   listen: z.union([z.literal(""), readBy(parseAddress)]).default("127.0.0.1:9180")
     .describe('Address of /metrics, /livez, /readyz and /-/whoami; "" switches it off. Keep it private.'),
+  hosts: z.array(z.string().regex(/^[\w-]+(?:\.[\w-]+)*\.?$/, "expected the name of a host, without a port")).default(
+    [],
+  )
+    .describe(
+      "Names it may be asked by besides IP addresses, localhost and that in listen. When empty, any name will do unless it " +
+        "listens for this machine alone (421).",
+    ),
 });
 
 /** The schema of `[log]`. */

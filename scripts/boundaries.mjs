@@ -1,8 +1,9 @@
-// Fails when an import breaks the architecture: core/ knows no plugin, a plugin knows itself and core/, and
-// the entries for edge runtimes reach nothing but web APIs.
+// Fails when an import breaks the architecture: core/ knows no plugin, a plugin knows itself and core/, no module waits for one that
+// waits for it, and the entries for edge runtimes reach nothing but web APIs.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { circles, importsOf, withoutComments } from "./imports.mjs";
 
 const top = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -14,16 +15,6 @@ function* sources(folder) {
     if (statSync(path).isDirectory()) yield* sources(path);
     else if (/\.[cm]?ts$/.test(name)) yield path;
   }
-}
-
-/** The module specifiers a source imports, statically, dynamically or for types. */
-export function specifiers(text) {
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
-  // `from "..."` alone is no import: SQL in a string reads the same.
-  const statements = /^\s*(?:import|export)\b[^"'`;]*?\bfrom\s*(["'])([^"'\n]+)\1/gm;
-  const calls = /\bimport\s*\(\s*(["'])([^"'\n]+)\1|^\s*import\s*(["'])([^"'\n]+)\3/gm;
-  return [...code.matchAll(statements), ...code.matchAll(calls)].map((m) => m[2] ?? m[4])
-    .filter((target) => !target.includes("${"));
 }
 
 /**
@@ -57,17 +48,20 @@ export function brokenImports(folder = top) {
   const all = new Set([...run, ...Object.keys(manifest.devDependencies)]);
   const entries = new Set(Object.values(manifest.exports).map((path) => path.slice("./".length)));
   const out = [];
+  const texts = new Map();
   for (const room of ["core", "plugins", "cli", "tests", "bench", "examples"]) {
     for (const path of sources(join(folder, room))) {
       const file = relative(folder, path).split("\\").join("/");
+      const text = readFileSync(path, "utf8");
+      texts.set(file, text);
       const packages = room === "tests" || room === "bench" ? all : run;
-      for (const target of specifiers(readFileSync(path, "utf8"))) {
+      for (const { target } of importsOf(text)) {
         const wrong = verdict(file, target, packages, entries);
         if (wrong !== undefined) out.push(`${file}: ${wrong}`);
       }
     }
   }
-  return out;
+  return [...out, ...circles(texts).map((files) => `${files.join(" -> ")} -> ${files[0]}: a circle of imports`)];
 }
 
 /** What only some runtimes have; type-only imports are erased and may reach anything. */
@@ -81,14 +75,14 @@ export function unportable(entry, folder = top) {
   const out = [];
   const seen = new Set([entry]);
   for (const file of seen) {
-    const text = readFileSync(join(folder, file), "utf8").replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
-    const run = text.replace(/^\s*(?:import|export)\s+type\b[^;]*;/gm, "");
-    for (const target of specifiers(run)) {
+    const text = readFileSync(join(folder, file), "utf8");
+    for (const { target, kind } of importsOf(text)) {
+      if (kind === "type") continue;
       if (target.startsWith(".")) {
         seen.add(relative(folder, resolve(folder, dirname(file), target)).split("\\").join("/"));
       } else out.push(`${file}: imports "${target}", which edge runtimes need not have`);
     }
-    const found = hostOnly.exec(run);
+    const found = hostOnly.exec(withoutComments(text));
     if (found !== null) out.push(`${file}: uses ${found[0]}, which edge runtimes need not have`);
   }
   return out;

@@ -1,9 +1,18 @@
 import { type Token, token } from "../plugin.ts";
 
+/** Whether the server can serve: `ready` when every part is. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Each part's reason for not being ready, or `ready`. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
 /** Where plugins say whether they can serve. The core provides it; `/readyz` shows it. */
 export interface Health {
   /** `check` returns why the part is not ready, or undefined when it is. Called at each look. */
   register(part: string, check: () => string | undefined): void;
+  /** Asks every part now. */
+  look(): Readiness;
 }
 
 /** The service of the core by which parts say why they are not ready. */

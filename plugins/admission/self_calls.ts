@@ -2,7 +2,7 @@ import type { Exchange } from "../../core/exchange.ts";
 
 /** The variable in which scripts find what to send, and the header to send it in. */
 export const selfVariable = "FAIRLEAD_SELF";
-export const selfHeader = "x-fairlead-self";
+const selfHeader = "x-fairlead-self";
 
 /**
  * Recognises requests that the application sends to itself, by a word that only its scripts know. The word alone is not enough:

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Exposition } from "../../core/contracts/exposition.ts";
+import { Health } from "../../core/contracts/health.ts";
 import { Meter } from "../../core/contracts/meter.ts";
 import { Traffic } from "../../core/contracts/traffic.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
@@ -9,6 +10,7 @@ import { LoopLag } from "./event_loop.ts";
 import { contentTypes } from "./exposition.ts";
 import { durationBounds, HttpMetrics } from "./http_metrics.ts";
 import { processMetrics } from "./process_metrics.ts";
+import { readyMetrics } from "./ready_metrics.ts";
 import { Registry } from "./registry.ts";
 
 /** Seconds, ascending. */
@@ -29,7 +31,7 @@ export default definePlugin({
   name: "metrics",
   api: 1,
   config,
-  wants: [Traffic],
+  wants: [Traffic, Health],
   provides: [Meter, Exposition],
   setup(ctx) {
     const reported = new Set<string>();
@@ -48,6 +50,8 @@ export default definePlugin({
       const help = "Requests that have begun and not ended";
       registry.gauge("fairlead_http_requests_in_flight", help, () => traffic.inFlight);
     }
+    const health = ctx.find(Health);
+    if (health !== undefined) readyMetrics(registry, health);
     ctx.provide(Meter, registry);
     ctx.provide(Exposition, { path: ctx.config.path });
     return {

@@ -32,7 +32,7 @@ export interface FpmConfig {
 }
 
 /** Production settings; the pool's own `ini` overrides each. Errors go to the log of the request, never to the page. */
-export const productionIni: Ini = {
+const productionIni: Ini = {
   "display_errors": false,
   "display_startup_errors": false,
   "log_errors": true,

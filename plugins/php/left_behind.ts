@@ -30,18 +30,21 @@ export async function endLeftBehind(folder: string, owner: FolderOwner): Promise
 }
 
 /**
- * Those that were started with the folder. `ours`: they are our children, or children of those; then the environment counts too, which
+ * Those that were started with the folder, and children of a php-fpm that was, though their title does not say so and it may be gone:
+ * they listen on its socket. `ours`: they are our children, or children of those; then the environment counts too, which
  * is inherited also by what an application starts for good. That belongs to nobody, and stays.
  */
 function processesOf(folder: string, ours: boolean): readonly Identity[] {
   const named: Identity[] = [], marked: Identity[] = [];
+  const sockets = listeningIn(folder);
   for (const name of list("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const who = identify(Number(name));
     if (who === undefined || who.state === "Z" || who.pid === process.pid) continue;
     // php-fpm writes its title, with the file in brackets, over its arguments.
-    const words = read(`/proc/${name}/cmdline`).split(/[\0() ]/);
-    const names = words.includes(`${folder}/fpm.conf`) || words.includes(`${folder}/php/runtime/frankenphp.php`);
+    const title = read(`/proc/${name}/cmdline`), words = title.split(/[\0() ]/);
+    const names = words.includes(`${folder}/fpm.conf`) || words.includes(`${folder}/php/runtime/frankenphp.php`) ||
+      (title.startsWith("php-fpm: pool ") && holdsOneOf(sockets, name));
     if (names && isPhp(name)) named.push(who);
     else if (ours && read(`/proc/${name}/environ`).split("\0").includes(`FAIRLEAD_PHP=${folder}/php`)) marked.push(who);
   }
@@ -60,6 +63,27 @@ function isPhp(pid: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The sockets that listen by a name in the folder, as links of /proc/PID/fd name them; unix(7) keeps a name that was removed. */
+function listeningIn(folder: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const line of read("/proc/net/unix").split("\n")) {
+    // Num: RefCount Protocol Flags Type St Inode Path; the flag is __SO_ACCEPTCON.
+    const [, flags, inode, path] = /^\S+ \S+ \S+ (\S+) \S+ \S+ +(\d+) (.+)$/.exec(line) ?? [];
+    if (flags === "00010000" && path?.startsWith(`${folder}/`)) found.add(`socket:[${inode}]`);
+  }
+  return found;
+}
+
+function holdsOneOf(sockets: ReadonlySet<string>, pid: string): boolean {
+  return sockets.size > 0 && list(`/proc/${pid}/fd`).some((fd) => {
+    try {
+      return sockets.has(readlinkSync(`/proc/${pid}/fd/${fd}`));
+    } catch {
+      return false;
+    }
+  });
 }
 
 function list(folder: string): readonly string[] {

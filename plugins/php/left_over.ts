@@ -1,14 +1,12 @@
 import type { Log } from "../../core/plugin.ts";
 import { collectOrphans } from "../../core/orphans.ts";
 import process from "node:process";
+import { workerFolders } from "./native/door.ts";
 import { type FolderKind, removeStaleFolders } from "./private_folder.ts";
 import { fpmFolders } from "./runtime_dir.ts";
 
 /** Folders for the bodies of requests to a php-fpm of somebody else. */
 export const spoolFolders: Omit<FolderKind, "socket"> = { prefix: "fairlead-spool", longest: "" };
-
-/** Folders of workers, as `native/door.ts` makes them. */
-const workerFolders: Pick<FolderKind, "prefix" | "socket"> = { prefix: "fairlead-workers", socket: "w.sock" };
 
 /** Clears away whatever servers that are gone have left, processes and folders, of every kind of pool. Never rejects. */
 export async function clearLeftOver(log: Log, parent?: string): Promise<void> {

@@ -5,7 +5,7 @@
  */
 import { type Command, type FpmEvent, type FpmOptions, launch, prepare, type Running } from "./launch.ts";
 import { killChildOf, signal } from "./processes.ts";
-import { isRoot, makeRuntimeDir, removeStaleDirs, type RuntimeDir } from "./runtime_dir.ts";
+import { isRoot, makeRuntimeDir, type RuntimeDir } from "./runtime_dir.ts";
 
 export type { FpmEvent, FpmOptions };
 
@@ -42,7 +42,6 @@ const wellMs = 10_000;
  */
 export async function startFpm(options: FpmOptions): Promise<FpmMaster> {
   const root = isRoot();
-  await removeStaleDirs(options.tempDir);
   const dir = makeRuntimeDir(root, options.tempDir);
   try {
     const command = await prepare(options, dir, root);

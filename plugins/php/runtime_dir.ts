@@ -6,7 +6,7 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { type FolderKind, makePrivateFolder, removeStaleFolders } from "./private_folder.ts";
+import { type FolderKind, makePrivateFolder } from "./private_folder.ts";
 
 export interface RuntimeDir {
   readonly path: string;
@@ -41,10 +41,6 @@ export function makeRuntimeDir(asRoot: boolean, parent?: string): RuntimeDir {
   }
   return dir;
 }
-
-/** As {@linkcode removeStaleFolders}. */
-export const removeStaleDirs = (parent?: string, now?: number): Promise<void> =>
-  removeStaleFolders(fpmFolders, parent, now);
 
 /** The user and group a pool runs as when the server is root: www-data where it exists, else nobody. */
 export function poolUser(passwd: string = textOf("/etc/passwd"), group: string = textOf("/etc/group")): {

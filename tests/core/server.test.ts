@@ -8,6 +8,7 @@ import { type RunningServer, type ServerOptions, startServer } from "../../core/
 import { adminTable, logTable, serverTable } from "../../core/settings.ts";
 import { anything } from "../../core/standard_schema.ts";
 import * as z from "zod";
+import { ask } from "../support/raw_http.ts";
 import { waitFor } from "../support/wait.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-server-"));
@@ -87,6 +88,37 @@ describe("a server from code", () => {
     const broken = { ...made, server: { ...made.server, listen: ["nowhere"] } };
     const error = await startServer(broken).catch((e) => e);
     expect([error.code, closed]).toEqual(["CONFIG_INVALID", 1]);
+  });
+
+  test("the admin listener is for no web page: not by a name of its own, and not to change something", async () => {
+    let runs = 0;
+    const server = await startServer(options([plugin({
+      onAdmin: (app) => void app.post("/act", (c) => c.text(`${++runs}`)),
+    })]));
+    const port = server.admin?.kind === "tcp" ? server.admin.port : 0;
+    const sent = async (line: string, ...headers: readonly string[]) =>
+      (await ask(port, [`${line} HTTP/1.1`, ...headers, "Content-Length: 0", "", ""].join("\r\n")))?.status;
+    expect([
+      await sent("GET /livez", `Host: localhost:${port}`),
+      await sent("GET /livez", `Host: evil.example:${port}`),
+      await sent("POST /act", `Host: evil.example:${port}`),
+      await sent("POST /act", `Host: 127.0.0.1:${port}`, "Origin: http://evil.example"),
+      runs,
+      await sent("POST /act", `Host: 127.0.0.1:${port}`),
+    ]).toEqual([200, 421, 421, 403, 0, 200]);
+    await server.stop();
+  });
+
+  test("routes are found without a Host, as HTTP/1.0 may come", async () => {
+    const server = await startServer(options([plugin({
+      onRoutes: (app) => void app.get("/there", (c) => c.text("there")),
+      onAdmin: (app) => void app.get("/there", (c) => c.text("admin")),
+    })]));
+    for (const [at, text] of [[server.addresses[0], "there"], [server.admin, "admin"]] as const) {
+      const answer = await ask(at?.kind === "tcp" ? at.port : 0, "GET /there HTTP/1.0\r\n\r\n");
+      expect([answer?.status, answer?.text()]).toEqual([200, text]);
+    }
+    await server.stop();
   });
 
   test("the admin listener answers a route that throws with 500, and nothing with 404", async () => {

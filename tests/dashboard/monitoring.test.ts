@@ -53,8 +53,8 @@ const panels: readonly Query[] = [
   ),
 ];
 
-/** What Prometheus itself, and its blackbox exporter, make; and the labels that it adds to every sample. */
-const own = new Set(["up", "probe_success"]);
+/** What Prometheus itself makes, and the labels that it adds to every sample. */
+const own = new Set(["up"]);
 const added = ["instance", "job"];
 
 /** Words of PromQL, and functions used here. */
@@ -150,7 +150,7 @@ describe("examples/monitoring", () => {
     const all = alerts.map(({ expr }) => expr).join("\n");
     for (
       const name of [
-        "probe_success",
+        "fairlead_part_ready",
         "fairlead_admission_wait_seconds_bucket",
         "fairlead_admission_total",
         "fairlead_php_restarts_total",

@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Watch } from "../../plugins/dashboard/figures/watch.ts";
 import type { Frame } from "../../plugins/dashboard/figures/frame.ts";
+import { ask } from "../support/raw_http.ts";
 import { hosts, startServer, type TestServer } from "../support/server.ts";
 import { allowSlowTests, waitFor } from "../support/wait.ts";
 
@@ -61,6 +62,16 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       }
     });
 
+    test("a page that has a name of its own point here reads nothing, and no page of another site resets anything", async () => {
+      const { port } = new URL(server.adminUrl);
+      const answer = async (...head: readonly string[]) => await ask(Number(port), [...head, "", ""].join("\r\n"));
+      const read = await answer("GET /metrics HTTP/1.1", `Host: evil.example:${port}`);
+      expect([read?.status, JSON.parse(read?.text() ?? "").code]).toEqual([421, "ADMIN_HOST"]);
+      const host = `Host: 127.0.0.1:${port}`;
+      const reload = await answer("POST /-/reload HTTP/1.1", host, "Origin: https://evil.example", "Content-Length: 0");
+      expect([reload?.status, JSON.parse(reload?.text() ?? "").code]).toEqual([403, "ADMIN_ORIGIN"]);
+    });
+
     test("what it reckons from the metrics is what the server did", async () => {
       const watch = new Watch();
       const look = async (at: number): Promise<Frame> => {
@@ -89,6 +100,17 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       expect(frame.host.version).toBe("0.1.0");
       expect(frame.host.resident!).toBeGreaterThan(1e6);
     });
+  });
+
+  test(`names of the admin listener of ${host} are a setting`, async () => {
+    await using named = await startServer({
+      host,
+      config: { admin: { hosts: ["metrics.internal"] } },
+    });
+    const { port } = new URL(named.adminUrl);
+    const asked = async (name: string) =>
+      (await ask(Number(port), `GET /metrics HTTP/1.1\r\nHost: ${name}:${port}\r\n\r\n`))?.status;
+    expect([await asked("metrics.internal"), await asked("other.internal")]).toEqual([200, 421]);
   });
 
   test(`one key switches the dashboard of ${host} off`, async () => {

@@ -1,7 +1,8 @@
 import { Hono } from "hono";
 import { Exposition } from "../../core/contracts/exposition.ts";
+import type { Health } from "../../core/contracts/health.ts";
 import { Meter } from "../../core/contracts/meter.ts";
-import type { Traffic } from "../../core/contracts/traffic.ts";
+import { Traffic } from "../../core/contracts/traffic.ts";
 import type { Exchange, Outcome } from "../../core/exchange.ts";
 import type { HookName, Hooks, PluginHooks } from "../../core/plugin.ts";
 import type { StandardSchema } from "../../core/standard_schema.ts";
@@ -40,7 +41,10 @@ export interface Loaded {
 }
 
 /** The plugin, set up as the core does it, with its config parsed by its own schema. */
-export async function load(config: unknown = {}, traffic?: Traffic): Promise<Loaded> {
+export async function load(
+  config: unknown = {},
+  { traffic, health }: { readonly traffic?: Traffic; readonly health?: Health } = {},
+): Promise<Loaded> {
   const schema = plugin.config as StandardSchema;
   const parsed = await schema["~standard"].validate(config);
   if (parsed.issues) throw new Error(parsed.issues.map((issue) => issue.message).join("; "));
@@ -52,7 +56,7 @@ export async function load(config: unknown = {}, traffic?: Traffic): Promise<Loa
     baseDir: "/",
     log: (...line) => void logged.push(line),
     use: () => undefined as never,
-    find: () => traffic as never,
+    find: (token) => (token.id === Traffic.id ? traffic : health) as never,
     provide(token, service) {
       if (token.id === Exposition.id) return;
       if (token.id !== Meter.id) throw new Error(`provides ${token.id}`);

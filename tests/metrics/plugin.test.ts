@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { HealthBoard } from "../../core/health.ts";
 import { exchange, load, type Loaded, outcome } from "./fakes.ts";
 import { type ParsedMetric, parseExposition } from "./parse.ts";
 import { waitFor } from "../support/wait.ts";
@@ -64,12 +65,31 @@ describe("the metrics plugin", () => {
 
   test("shows what the core says is in flight, and nothing when nobody says", async () => {
     const traffic = { inFlight: 0 };
-    const loaded = await load({}, traffic);
+    const loaded = await load({}, { traffic });
     for (const n of [0, 3, 1]) {
       traffic.inFlight = n;
       expect((await scrape(loaded)).get("fairlead_http_requests_in_flight")!.samples[0]!.value).toBe(n);
     }
     expect((await scrape(await load())).has("fairlead_http_requests_in_flight")).toBe(false);
+  });
+
+  test("shows what /readyz answers, part by part", async () => {
+    const health = new HealthBoard();
+    const app = { problem: undefined as string | undefined };
+    health.register("db:app", () => app.problem);
+    const loaded = await load({}, { health });
+    const seen = async () => {
+      const metrics = await scrape(loaded);
+      const values = (name: string) =>
+        metrics.get(name)!.samples.map(({ labels, value }) => [...Object.values(labels), value]);
+      return [...values("fairlead_ready"), ...values("fairlead_part_ready")];
+    };
+    expect(await seen()).toEqual([[0], ["db:app", 1], ["server", 0]]);
+    health.hold = undefined;
+    expect(await seen()).toEqual([[1], ["db:app", 1], ["server", 1]]);
+    app.problem = "no server";
+    expect(await seen()).toEqual([[0], ["db:app", 0], ["server", 1]]);
+    expect((await scrape(await load())).has("fairlead_ready")).toBe(false);
   });
 
   test("is on the admin listener only, in the format asked for", async () => {

@@ -1,14 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { findPhpFpm } from "../../plugins/php/find.ts";
 import { claim, type FolderOwner, isGone, ourselves, ownerOf } from "../../plugins/php/folder_owner.ts";
 import { spoolFolders } from "../../plugins/php/left_over.ts";
 import { type LeftBehind, makePrivateFolder, removeStaleFolders } from "../../plugins/php/private_folder.ts";
-import { fpmFolders } from "../../plugins/php/runtime_dir.ts";
-import { within } from "../support/wait.ts";
+import { fpmFolders, isRoot } from "../../plugins/php/runtime_dir.ts";
+import { alive, childrenOf } from "../support/proc.ts";
+import { waitFor, within } from "../support/wait.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "fairlead-left-"));
 const started: ChildProcess[] = [];
@@ -73,6 +75,35 @@ describe("what is left of a server that is gone", () => {
     expect(await clear()).toMatchObject([{ path, ended: [child.pid!] }]);
     expect(await within(5000, "its end", ended)).toBe("SIGKILL");
     expect(existsSync(path)).toBe(false);
+  });
+
+  test("is ended also where only children of its php-fpm are left, with a socket that nobody finds any more", async () => {
+    const { path: binary } = await findPhpFpm();
+    const fpm = async (folder: string) => {
+      const config = join(folder, "fpm.conf"), socket = join(folder, "fpm.sock");
+      const user = isRoot() ? "user=nobody\n" : "";
+      const pool = `[www]\nlisten=${socket}\n${user}pm=static\npm.max_children=2\n`;
+      writeFileSync(config, `[global]\nerror_log=/dev/null\n${pool}`);
+      const master = start(["-n", "-F", "-O", "-y", config], {}, [binary]);
+      const children = await waitFor(() => {
+        const all = childrenOf(master.child.pid!);
+        return existsSync(socket) && all.length === 2 ? all : undefined;
+      }, { what: "php-fpm to be up" });
+      master.child.kill("SIGKILL");
+      await master.ended;
+      return children;
+    };
+    const path = folder({ pid: await deadPid() }), living = folder({});
+    const [left, others] = [await fpm(path), await fpm(living)];
+    try {
+      rmSync(join(path, "fpm.sock"));
+      const [found] = await clear();
+      expect([found?.path, found?.ended.toSorted()]).toEqual([path, left.toSorted()]);
+      expect(left.filter(alive)).toEqual([]);
+      expect(others.filter(alive)).toEqual(others);
+    } finally {
+      for (const pid of [...left, ...others]) if (alive(pid)) process.kill(pid, "SIGKILL");
+    }
   });
 
   test("is ended also when this very process was that server, with the children of what it started", async () => {

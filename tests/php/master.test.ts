@@ -19,7 +19,8 @@ import { fileURLToPath } from "node:url";
 import { findPhpFpm, type PhpFpm } from "../../plugins/php/find.ts";
 import { type FpmEvent, type FpmMaster, type FpmOptions, startFpm } from "../../plugins/php/master.ts";
 import { parentOf, tiedToUs } from "../../plugins/php/processes.ts";
-import { isRoot, makeRuntimeDir, poolUser, removeStaleDirs } from "../../plugins/php/runtime_dir.ts";
+import { removeStaleFolders } from "../../plugins/php/private_folder.ts";
+import { fpmFolders, isRoot, makeRuntimeDir, poolUser } from "../../plugins/php/runtime_dir.ts";
 import { type Answer, askFpm, getVars } from "./support/fcgi_once.ts";
 
 let dir: string;
@@ -342,7 +343,7 @@ describe("poolUser", () => {
   });
 });
 
-describe("removeStaleDirs", () => {
+describe("removeStaleFolders", () => {
   test("removes what a killed server left, and nothing of one that lives", async () => {
     const master = await start();
     const dead = spawn("true");
@@ -355,9 +356,9 @@ describe("removeStaleDirs", () => {
     symlinkSync(master.socket, join(used, "fpm.sock"));
     symlinkSync(master.runtimeDir, join(dir, `fairlead-fpm-${dead.pid}-link`));
     const before = readdirSync(dir).length;
-    await removeStaleDirs(dir);
+    await removeStaleFolders(fpmFolders, dir);
     expect(readdirSync(dir).length).toBe(before);
-    await removeStaleDirs(dir, Date.now() + 61_000);
+    await removeStaleFolders(fpmFolders, dir, Date.now() + 61_000);
     expect(existsSync(stale)).toBe(false);
     expect(readdirSync(dir).length).toBe(before - 1);
     expect(await childPid(master)).toBeGreaterThan(1);

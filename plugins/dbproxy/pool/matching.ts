@@ -1,21 +1,11 @@
-import type { Care } from "./care.ts";
-import type { Dials } from "./dials.ts";
 import { type Openings, take } from "./openings.ts";
-import type { Pooled, PoolOptions } from "./options.ts";
-import type { Pacer } from "./pacer.ts";
+import type { Pooled } from "./options.ts";
+import type { SupplyParts } from "./parts.ts";
 import type { Request } from "./request.ts";
-import type { PoolSettings } from "./settings.ts";
-import type { Slot, Slots } from "./slots.ts";
+import type { Slot } from "./slots.ts";
 
 /** Who is brought together, and where backends that suit come from. */
-export interface MatchingParts<B extends Pooled, W> {
-  readonly options: PoolOptions<B, W>;
-  readonly settings: PoolSettings;
-  readonly slots: Slots<B>;
-  readonly seeking: ReadonlySet<Request<B, W>>;
-  readonly pacer: Pacer;
-  readonly dials: Dials<B, W>;
-  readonly care: Care<B, W>;
+export interface MatchingParts<B extends Pooled, W> extends SupplyParts<B, W> {
   readonly openings: Openings<B, W>;
   /** The backend is the request's, which seeks no more. */
   lend(slot: Slot<B>, request: Request<B, W>, now: number): void;

@@ -1,23 +1,14 @@
 import type { Alarm } from "../../../core/alarm.ts";
 import type { CoreError } from "../../../core/error.ts";
-import type { Care } from "./care.ts";
-import type { Dial, Dials } from "./dials.ts";
-import type { Pooled, PoolOptions } from "./options.ts";
-import type { Pacer } from "./pacer.ts";
+import type { Dial } from "./dials.ts";
+import type { Pooled } from "./options.ts";
+import type { SupplyParts } from "./parts.ts";
 import type { Request } from "./request.ts";
-import type { PoolSettings } from "./settings.ts";
-import type { Slot, Slots } from "./slots.ts";
+import type { Slot } from "./slots.ts";
 import type { Warmth } from "./warmth.ts";
 
 /** What decides whether another backend is opened. */
-export interface OpeningParts<B extends Pooled, W> {
-  readonly options: PoolOptions<B, W>;
-  readonly settings: PoolSettings;
-  readonly slots: Slots<B>;
-  readonly seeking: ReadonlySet<Request<B, W>>;
-  readonly pacer: Pacer;
-  readonly dials: Dials<B, W>;
-  readonly care: Care<B, W>;
+export interface OpeningParts<B extends Pooled, W> extends SupplyParts<B, W> {
   readonly warmth: Warmth<W>;
   readonly alarm: Alarm;
   /** Closes an idle backend. */

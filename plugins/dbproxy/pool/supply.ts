@@ -7,6 +7,7 @@ import type { Clock, DialFailure, Pooled, PoolEvents, PoolOptions } from "./opti
 import { Pacer } from "./pacer.ts";
 import { Matching } from "./matching.ts";
 import { Openings } from "./openings.ts";
+import type { SupplyParts } from "./parts.ts";
 import type { Request } from "./request.ts";
 import type { PoolSettings } from "./settings.ts";
 import { type Slot, Slots } from "./slots.ts";
@@ -72,7 +73,7 @@ export class Supply<B extends Pooled, W> implements DialOwner<B, W>, CareOwner<B
     this.dials = new Dials(options, settings, this.#steps, this.pacer, this);
     this.#care = new Care(options, settings, this.slots, this.#steps, this);
     const { slots, seeking, pacer, dials } = this;
-    const shared = { options, settings, slots, seeking, pacer, dials, care: this.#care };
+    const shared: SupplyParts<B, W> = { options, settings, slots, seeking, pacer, dials, care: this.#care };
     this.#openings = new Openings({
       ...shared,
       warmth: this.#warmth,

@@ -107,13 +107,6 @@ export function encodeParams(pairs: Iterable<Pair>): Uint8Array {
   return writer.take();
 }
 
-/** Encodes pairs whose values are HTTP header bytes; see {@linkcode ParamsWriter.bytes}. */
-export function encodeHeaderParams(pairs: Iterable<Pair>): Uint8Array {
-  const writer = new ParamsWriter();
-  for (const [name, value] of pairs) writer.bytes(name, value);
-  return writer.take();
-}
-
 /**
  * Distributes blobs over PARAMS records: each entry is the content of one record, in pieces. PHP parses every record
  * on its own and closes the connection on a pair that spans two, so cuts fall between pairs only.

@@ -10,7 +10,7 @@ import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import type { Arrival } from "./arrival.ts";
-import { type FolderKind, makePrivateFolder, removeStaleFolders } from "../private_folder.ts";
+import { type FolderKind, makePrivateFolder } from "../private_folder.ts";
 import { Hall } from "./hall.ts";
 import { requestEncoder } from "./request.ts";
 import { listenForStreams, type StreamListener } from "./stream_listen.ts";
@@ -41,15 +41,15 @@ export interface Door {
   close(): void;
 }
 
-const kind: FolderKind = { prefix: "fairlead-workers", socket: "w.sock", longest: "w.sock" };
+/** Folders of workers. */
+export const workerFolders: FolderKind = { prefix: "fairlead-workers", socket: "w.sock", longest: "w.sock" };
 
 /** Opens a door. @throws CoreError `PHP_START` */
 export async function openDoor(options: DoorOptions): Promise<Door> {
   const { user, clock = systemClock, helloMs = 5000 } = options;
   const asRoot = process.getuid?.() === 0 && user !== undefined;
-  void removeStaleFolders(kind, options.tempDir);
-  const folder = makePrivateFolder(kind, asRoot, options.tempDir);
-  const path = join(folder.path, kind.socket);
+  const folder = makePrivateFolder(workerFolders, asRoot, options.tempDir);
+  const path = join(folder.path, workerFolders.socket);
   const hall = new Hall(requestEncoder(options.software), clock, helloMs);
   let server: StreamListener | undefined;
   try {

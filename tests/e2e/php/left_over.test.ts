@@ -24,30 +24,41 @@ function site(): { dir: string; temp: string } {
 }
 
 for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1 })) {
-  test(`left over on ${host}: a php-fpm that nothing ties to its killed server is ended by the next one`, async () => {
-    const { dir, temp } = site();
-    const { path: binary } = await findPhpFpm(undefined);
-    // Without setpriv.
-    const env = { TMPDIR: temp, PATH: join(dir, "nothing") };
-    const config = { php: { binary, concurrency: 1 } };
-    const old = await startServer({ host, dir, config, env });
-    const [folder] = readdirSync(temp);
-    const left = descendantsOf(old.pid);
-    expect(left.length).toBeGreaterThan(1);
-    await old.stop("SIGKILL");
-    expect(left.every(({ pid }) => alive(pid))).toBe(true);
-    // It has no pool of that kind itself.
-    await using next = await startServer({
-      host,
-      dir,
-      config: { php: { engine: "worker", script: "worker.php" } },
-      env,
+  const what = {
+    "a php-fpm that nothing ties to its killed server": false,
+    "children of a php-fpm that was killed with its server": true,
+  };
+  for (const [name, orphans] of Object.entries(what)) {
+    test(`left over on ${host}: ${name}: ended by the next one`, async () => {
+      const { dir, temp } = site();
+      const { path: binary } = await findPhpFpm(undefined);
+      // Without setpriv.
+      const env = { TMPDIR: temp, PATH: join(dir, "nothing") };
+      const config = { php: { binary, concurrency: 1 } };
+      const old = await startServer({ host, dir, config, env });
+      const [folder] = readdirSync(temp);
+      const started = descendantsOf(old.pid), masters = childrenOf(old.pid);
+      await old.stop("SIGKILL");
+      if (orphans) {
+        for (const pid of masters) process.kill(pid, "SIGKILL");
+        await waitFor(() => !masters.some(alive), { what: "the master's end" });
+      }
+      const left = started.filter(({ pid }) => !orphans || !masters.includes(pid));
+      expect(left.length).toBeGreaterThan(orphans ? 0 : 1);
+      expect(left.every(({ pid }) => alive(pid))).toBe(true);
+      // It has no pool of that kind itself.
+      await using next = await startServer({
+        host,
+        dir,
+        config: { php: { engine: "worker", script: "worker.php" } },
+        env,
+      });
+      expect(left.filter(({ pid }) => alive(pid))).toEqual([]);
+      expect(existsSync(join(temp, folder!))).toBe(false);
+      expect(next.output()).toContain("an earlier server had left");
+      rmSync(dir, { recursive: true });
     });
-    expect(left.filter(({ pid }) => alive(pid))).toEqual([]);
-    expect(existsSync(join(temp, folder!))).toBe(false);
-    expect(next.output()).toContain("an earlier server had left");
-    rmSync(dir, { recursive: true });
-  });
+  }
 }
 
 const pools = {

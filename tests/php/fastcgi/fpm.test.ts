@@ -4,13 +4,13 @@ import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { greeting } from "../../../plugins/php/fastcgi/greet.ts";
-import { encodeHeaderParams, encodeParams, type Pair } from "../../../plugins/php/fastcgi/params.ts";
+import { encodeParams, type Pair } from "../../../plugins/php/fastcgi/params.ts";
 import { ChildPool } from "../../../plugins/php/fastcgi/pool.ts";
 import type { Lease } from "../../../plugins/php/fastcgi/lease.ts";
 import type { FcgiRequest } from "../../../plugins/php/fastcgi/request.ts";
 import { connect, type FcgiSocket } from "../../../plugins/php/fastcgi/socket.ts";
 import { type Fpm, processState, startFpm } from "./fpm.ts";
-import { Answer } from "./support.ts";
+import { Answer, encodeHeaderParams } from "./support.ts";
 
 let fpm: Fpm;
 let pool: ChildPool;

@@ -1,14 +1,8 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { CoreError } from "../../../core/error.ts";
-import {
-  encodeHeaderParams,
-  encodeParams,
-  packParams,
-  type Pair,
-  ParamsWriter,
-} from "../../../plugins/php/fastcgi/params.ts";
-import { join } from "./support.ts";
+import { encodeParams, packParams, type Pair, ParamsWriter } from "../../../plugins/php/fastcgi/params.ts";
+import { encodeHeaderParams, join } from "./support.ts";
 
 /** An independent reader, written from the specification. */
 function decode(bytes: Uint8Array, text: (bytes: Uint8Array) => string): Pair[] {

@@ -2,9 +2,17 @@
 import type { Clock as CoreClock } from "../../../core/clock.ts";
 import type { Clock } from "../../../plugins/php/fastcgi/clock.ts";
 import type { FcgiHandler, Progress } from "../../../plugins/php/fastcgi/handler.ts";
+import { type Pair, ParamsWriter } from "../../../plugins/php/fastcgi/params.ts";
 import { END_REQUEST, HEADER, STDOUT } from "../../../plugins/php/fastcgi/record.ts";
 import type { FcgiSocket } from "../../../plugins/php/fastcgi/socket.ts";
 import type { CoreError } from "../../../core/error.ts";
+
+/** Encodes pairs whose values are HTTP header bytes. */
+export function encodeHeaderParams(pairs: Iterable<Pair>): Uint8Array {
+  const writer = new ParamsWriter();
+  for (const [name, value] of pairs) writer.bytes(name, value);
+  return writer.take();
+}
 
 export class VirtualClock implements Clock, CoreClock {
   #now = 0;

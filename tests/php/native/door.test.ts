@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join as joinPath } from "node:path";
 import process from "node:process";
 import type { Arrival } from "../../../plugins/php/native/arrival.ts";
-import { openDoor } from "../../../plugins/php/native/door.ts";
+import { openDoor, workerFolders } from "../../../plugins/php/native/door.ts";
 import { removeStaleFolders } from "../../../plugins/php/private_folder.ts";
 import { Hall } from "../../../plugins/php/native/hall.ts";
 import { requestEncoder } from "../../../plugins/php/native/request.ts";
@@ -240,7 +240,7 @@ describe("a door", () => {
       make(`fairlead-workers-${process.pid}-abcdef`, old),
       make("fairlead-fpm-99999999-abcdef", old),
     ];
-    await removeStaleFolders({ prefix: "fairlead-workers", socket: "w.sock", longest: "w.sock" }, dir);
+    await removeStaleFolders(workerFolders, dir);
     expect([gone, fresh, ours, other].map((path) => existsSync(path!))).toEqual([false, true, true, true]);
   });
 });
