@@ -68,7 +68,7 @@ final class Connection
     public function send(int $type, int $flags, string $number, string $payload = '', string $after = ''): void
     {
         $length = \strlen($payload);
-        $head = \pack('VCCx2a4', $length, $type, $flags, $number);
+        $head = \pack('VV', $length, $type | $flags << 8) . $number;
         if ($length + 12 <= self::ONE_WRITE) {
             $this->write($head . $payload . $after);
             return;
@@ -82,18 +82,21 @@ final class Connection
     {
         while (!$this->closed && $bytes !== '') {
             $written = @\fwrite($this->socket, $bytes);
+            if ($written === \strlen($bytes)) {
+                return;
+            }
             if ($written === false || $written === 0) {
                 $this->closed = $this->gone = true;
                 return;
             }
-            $bytes = $written === \strlen($bytes) ? '' : \substr($bytes, $written);
+            $bytes = \substr($bytes, $written);
         }
     }
 
     /** A frame without a payload, to be sent along with another. */
     public static function empty(int $type, int $flags, string $number): string
     {
-        return \pack('VCCx2a4', 0, $type, $flags, $number);
+        return \pack('VV', 0, $type | $flags << 8) . $number;
     }
 
     /**
@@ -160,14 +163,16 @@ final class Connection
         if ($have < 12) {
             return null;
         }
-        $head = \unpack('Vlength/Ctype/x3/a4number', $this->unread);
-        $end = 12 + $head['length'];
+        // A format of one letter is the cheapest.
+        [1 => $length, 2 => $type] = \unpack('V2', $this->unread);
+        $end = 12 + $length;
         if ($have < $end) {
             return null;
         }
-        $payload = \substr($this->unread, 12, $head['length']);
+        $number = \substr($this->unread, 8, 4);
+        $payload = \substr($this->unread, 12, $length);
         $this->unread = $have === $end ? '' : \substr($this->unread, $end);
-        return [$head['type'], $head['number'], $payload];
+        return [$type & 0xff, $number, $payload];
     }
 
     /** Waits for bytes; false when none will come. */

@@ -35,6 +35,8 @@ final class Loop
     /** Memory for the last words of a process that has used up its own. */
     private static ?string $reserve = null;
 
+    /** Setting expose_php, which no script can change. */
+    private static bool $exposed = false;
     private static bool $left = false;
     /** Ends with the process: an exit() in a shutdown function keeps PHP from calling those behind it. */
     private static ?object $end = null;
@@ -95,7 +97,7 @@ final class Loop
             self::$ended = true;
             return false;
         }
-        self::begin($connection, ...$request);
+        self::begin($connection, $request[0], $request[1]);
         try {
             $callback();
         } catch (Throwable $e) {
@@ -136,8 +138,10 @@ final class Loop
         if ($stray !== '') {
             \file_put_contents('php://stderr', "$stray\n");
         }
+        self::$exposed = (bool) \ini_get('expose_php');
         Settings::boot();
         Session::boot();
+        Reply::boot();
         \header_remove();
         self::$forked = \getenv('FAIRLEAD_ISOLATION') === 'fork';
         if (self::$forked) {
@@ -205,7 +209,7 @@ final class Loop
         Reply::openBuffer();
         Superglobals::fill($head);
         Input::open($body, $head['input'] ?? null);
-        if (\ini_get('expose_php')) {
+        if (self::$exposed) {
             \header('X-Powered-By: PHP/' . \PHP_VERSION);
         }
         Session::begin();

@@ -23,6 +23,9 @@ final class Reply
     /** How many output buffers are not the script's. */
     private static int $base = 0;
 
+    /** Bytes after which PHP's own buffer is flushed; 0 when it is not, -1 without one. */
+    private static int $buffer = -1;
+
     /** Whether a buffer of the script's is there to stay. */
     public static bool $stuck = false;
     /** Whether the client has been sent the status and the headers. */
@@ -31,6 +34,13 @@ final class Reply
     public static bool $implicitFlush = false;
     /** @var callable|null To be called before the headers are sent */
     public static $beforeHead = null;
+
+    public static function boot(): void
+    {
+        // No script can change it.
+        $size = (int) \ini_get('output_buffering');
+        self::$buffer = $size > 0 ? ($size > 1 ? $size : 0) : -1;
+    }
 
     /** Takes all output from here on: until a request begins, it is kept. */
     public static function captureOutput(): void
@@ -74,9 +84,8 @@ final class Reply
     /** PHP's own buffer, that each request has with the setting output_buffering. */
     public static function openBuffer(): void
     {
-        $size = (string) \ini_get('output_buffering');
-        if ((int) $size > 0) {
-            \ob_start(null, (int) $size > 1 ? (int) $size : 0);
+        if (self::$buffer >= 0) {
+            \ob_start(null, self::$buffer);
         }
     }
 
@@ -95,6 +104,10 @@ final class Reply
     /** Gives up the script's output buffers: what is in them is printed. */
     public static function endBuffers(): void
     {
+        $top = \ob_get_status();
+        if ($top !== [] && $top['level'] < self::$base && ($top['flags'] & \PHP_OUTPUT_HANDLER_DISABLED) === 0) {
+            return; // ours, and in order
+        }
         while (($level = self::level()) > 0) {
             $thrown = null;
             try {

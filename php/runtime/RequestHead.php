@@ -24,12 +24,11 @@ final class RequestHead
      */
     public static function ofPayload(string $payload, bool $forked = false): array
     {
-        $size = \unpack('V', $payload)[1];
-        $end = 4 + $size;
+        $end = 4 + \unpack('V', $payload)[1];
         if (\strlen($payload) === $end) {
             return [Head::read(\substr($payload, 4)), ''];
         }
-        $head = Head::read(\substr($payload, 4, $size));
+        $head = Head::read(\substr($payload, 4, $end - 4));
         $size = \unpack('V', $payload, $end)[1];
         if ($size > 0) {
             $more = \substr($payload, $end + 4, $size);

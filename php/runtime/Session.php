@@ -14,6 +14,8 @@ use Throwable;
 final class Session
 {
     private static bool $loaded = false;
+    /** Setting session.auto_start, which no script can change. */
+    private static bool $starts = false;
     /** The id that was taken from the cookie on PHP's behalf. */
     private static ?string $adopted = null;
     /** Whether PHP would not look for an id itself, since one was left in it that cannot be taken away. */
@@ -22,6 +24,7 @@ final class Session
     public static function boot(): void
     {
         self::$loaded = \extension_loaded('session');
+        self::$starts = self::$loaded && (bool) \ini_get('session.auto_start');
         if (self::$loaded && \session_status() === \PHP_SESSION_ACTIVE) {
             \session_destroy(); // of session.auto_start: it is nobody's
         }
@@ -38,7 +41,7 @@ final class Session
                 self::$adopted = $id;
             }
         }
-        if (self::$loaded && \ini_get('session.auto_start')) {
+        if (self::$starts) {
             \session_start();
         }
     }

@@ -31,6 +31,8 @@ final class Settings
 
     /** @var array<string, string> The values that are restored, by name: of those watched, and of those that were set */
     private static array $watched = [];
+    /** @var array<string, string> Those of them that any request may have changed */
+    private static array $always = [];
     /** @var array<string, string> */
     private static array $set = [];
     /** @var list<string> */
@@ -132,6 +134,7 @@ final class Settings
                 self::$watched[$name] = $value;
             }
         }
+        self::$always = \array_intersect_key(self::$watched, \array_flip(self::WATCHED));
         self::$errors = \error_reporting();
         self::$zone = \date_default_timezone_get();
         self::$locale = (string) \setlocale(\LC_ALL, '0');
@@ -146,13 +149,14 @@ final class Settings
         if (\error_reporting() !== self::$errors) {
             \error_reporting(self::$errors);
         }
-        $names = self::$sessionUsed ? \array_keys(self::$watched) : self::WATCHED;
-        self::$sessionUsed = false;
-        foreach ($names as $name) {
-            $value = self::$watched[$name] ?? null;
-            if ($value !== null && \ini_get($name) !== $value) {
+        foreach (self::$sessionUsed ? self::$watched : self::$always as $name => $value) {
+            if (\ini_get($name) !== $value) {
                 self::put($name, $value);
             }
+        }
+        self::$sessionUsed = false;
+        if (self::$set === []) {
+            return;
         }
         foreach (self::$set as $name => $value) {
             if ($name !== 'error_reporting' && \ini_get($name) !== $value) {

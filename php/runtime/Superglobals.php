@@ -25,8 +25,6 @@ final class Superglobals
 
     /** @var array<int, array<mixed>> What came, by INPUT_POST (0), INPUT_GET (1), INPUT_COOKIE (2) and INPUT_SERVER (5) */
     public static array $came = [];
-    /** @var array<string, mixed>|null $_SERVER as it came, without the environment */
-    private static ?array $headers = null;
 
     public static function boot(bool $worker = true): void
     {
@@ -35,7 +33,8 @@ final class Superglobals
         self::$environment = \array_filter(
             \array_diff_key(\getenv(), $ours),
             // No header of a request, and never to be taken for one.
-            static fn(int|string $name): bool => !\str_starts_with((string) $name, 'HTTP_') && $name !== 'HTTPS',
+            static fn(int|string $name): bool => !\str_starts_with((string) $name, 'HTTP_')
+                && !\in_array($name, ['HTTPS', 'CONTENT_TYPE', 'CONTENT_LENGTH'], true),
             \ARRAY_FILTER_USE_KEY,
         );
         if ($scanned !== false) {
@@ -89,7 +88,6 @@ final class Superglobals
         if (isset($server['HTTP_AUTHORIZATION']) && !isset($server['PHP_AUTH_USER'])) {
             $server += self::authorization($server['HTTP_AUTHORIZATION']);
         }
-        self::$headers = $server;
         $server += self::$environment;
         self::$came = [$post, $get, $cookie, 5 => $server];
 
@@ -140,7 +138,8 @@ final class Superglobals
     public static function headers(): array
     {
         $headers = [];
-        foreach (self::$headers ?? $_SERVER as $name => $value) {
+        // The environment's part has no name of a header.
+        foreach (self::$came[5] ?? $_SERVER as $name => $value) {
             if (\strncmp((string) $name, 'HTTP_', 5) === 0) {
                 $name = \substr((string) $name, 5);
             } elseif (($name !== 'CONTENT_TYPE' && $name !== 'CONTENT_LENGTH') || $value === '') {

@@ -143,6 +143,7 @@ function generation(parts: Parts): Generation {
     return {
       launch: goridgeLaunch({
         ...{ script, php, args, env, cwd, user, maxBody: parts.maxBody },
+        keepAwakeMs: keepAwakeMs(settings.ini["default_socket_timeout"]),
         // These workers fill $_SERVER themselves, from the headers.
         attributes: ({ x }) => ({ REQUEST_DEADLINE: requestDeadline(x).toFixed(3) }),
       }),
@@ -174,6 +175,12 @@ function generation(parts: Parts): Generation {
 }
 
 const disabledFunctions = (phpFiles["runtime/disabled_functions.txt"] ?? "").split(/\s+/).filter(Boolean);
+
+/** Often enough for a read of PHP's that ends after so many seconds; undefined where the usual is right. */
+function keepAwakeMs(timeout: string | number | boolean | undefined): number | undefined {
+  const seconds = Number(timeout);
+  return seconds > 0 && seconds < 45 ? seconds * 1000 / 3 : undefined;
+}
 
 const plain = (value: string | number | boolean) => value === true ? "1" : value === false ? "0" : String(value);
 

@@ -82,10 +82,10 @@ final class Connection
     {
         $this->number = self::NONE;
         while (!$this->stopped && ($frame = $this->readHeader()) !== null) {
-            if ($frame['type'] === self::REQUEST && $frame['length'] >= 4) {
-                $this->number = $frame['number'];
+            if ($frame[1] === self::REQUEST && $frame[0] >= 4) {
+                $this->number = $frame[2];
                 $this->gone = false;
-                return $this->readRequest($frame['length']);
+                return $this->readRequest($frame[0]);
             }
             $this->note($frame);
         }
@@ -95,8 +95,8 @@ final class Connection
     /** Sends a frame of the running request. */
     public function send(int $type, int $flags, string $payload = ''): void
     {
-        $header = pack('VCCx2a4', strlen($payload), $type, $flags, $this->number);
-        if (strlen($payload) + self::HEADER <= self::ONE_WRITE) {
+        $header = \pack('VV', \strlen($payload), $type | $flags << 8) . $this->number;
+        if (\strlen($payload) + self::HEADER <= self::ONE_WRITE) {
             $this->write($header . $payload);
         } else {
             $this->write($header);
@@ -115,7 +115,7 @@ final class Connection
             return false;
         }
         while (!$this->gone && !$this->closed) {
-            if (strlen($this->unread) - $this->taken < self::HEADER && !$this->hasCome()) {
+            if (\strlen($this->unread) - $this->taken < self::HEADER && !$this->hasCome()) {
                 break;
             }
             $frame = $this->readHeader();
@@ -133,15 +133,16 @@ final class Connection
         return $this->number;
     }
 
-    /** @param array{length: int, type: int, number: string} $frame */
+    /** @param array{int, int, string} $frame its length, type and number */
     private function note(array $frame): void
     {
-        if ($frame['length'] !== 0 || ($frame['type'] !== self::GONE && $frame['type'] !== self::STOP)) {
-            throw new RuntimeException("Expected GONE or STOP from Fairlead, received a frame of type {$frame['type']}");
+        [$length, $type, $number] = $frame;
+        if ($length !== 0 || ($type !== self::GONE && $type !== self::STOP)) {
+            throw new RuntimeException("Expected GONE or STOP from Fairlead, received a frame of type $type");
         }
-        if ($frame['type'] === self::STOP) {
+        if ($type === self::STOP) {
             $this->stopped = true;
-        } elseif ($frame['number'] === $this->number) {
+        } elseif ($number === $this->number) {
             $this->gone = true;
         }
     }
@@ -177,33 +178,35 @@ final class Connection
             return null;
         }
         /** @var array{1: int} $unpacked */
-        $unpacked = unpack('V', $this->unread, $this->taken);
+        $unpacked = \unpack('V', $this->unread, $this->taken);
         $this->taken += 4;
         return $unpacked[1];
     }
 
-    /** @return array{length: int, type: int, number: string}|null */
+    /** @return array{int, int, string}|null length, type and number */
     private function readHeader(): ?array
     {
         if (!$this->receive(self::HEADER)) {
             return null;
         }
-        /** @var array{length: int, type: int, number: string} $header */
-        $header = unpack('Vlength/Ctype/x3/a4number', $this->unread, $this->taken);
+        // A format of one letter is the cheapest.
+        /** @var array{1: int, 2: int} $header */
+        $header = \unpack('V2', $this->unread, $this->taken);
+        $number = \substr($this->unread, $this->taken + 8, 4);
         $this->taken += self::HEADER;
-        return $header;
+        return [$header[1], $header[2] & 0xff, $number];
     }
 
     /** Waits for so many bytes; null when they do not come. */
     private function read(int $length): ?string
     {
-        $have = strlen($this->unread) - $this->taken;
+        $have = \strlen($this->unread) - $this->taken;
         if ($length - $have > self::AT_ONCE) {
             // For much, one piece of memory.
-            $bytes = substr($this->unread, $this->taken);
+            $bytes = \substr($this->unread, $this->taken);
             $this->unread = '';
             $this->taken = 0;
-            while (($left = $length - strlen($bytes)) > 0) {
+            while (($left = $length - \strlen($bytes)) > 0) {
                 $more = @stream_get_contents($this->socket, $left);
                 if ($more !== false && $more !== '') {
                     $bytes = $bytes === '' ? $more : $bytes . $more;
@@ -219,9 +222,9 @@ final class Connection
         if ($length === 0) {
             return '';
         }
-        $bytes = substr($this->unread, $this->taken, $length);
+        $bytes = \substr($this->unread, $this->taken, $length);
         $this->taken += $length;
-        if ($this->taken === strlen($this->unread)) {
+        if ($this->taken === \strlen($this->unread)) {
             $this->unread = '';
             $this->taken = 0;
         }
@@ -231,11 +234,11 @@ final class Connection
     /** Waits until so many bytes are unread; false when they do not come. */
     private function receive(int $length): bool
     {
-        while (strlen($this->unread) - $this->taken < $length) {
+        while (\strlen($this->unread) - $this->taken < $length) {
             // Unlike fread it asks the kernel once, and waits as long as it takes.
-            $bytes = @stream_socket_recvfrom($this->socket, self::AT_ONCE);
+            $bytes = @\stream_socket_recvfrom($this->socket, self::AT_ONCE);
             if ($bytes !== false && $bytes !== '') {
-                $left = $this->unread === '' ? '' : substr($this->unread, $this->taken);
+                $left = $this->unread === '' ? '' : \substr($this->unread, $this->taken);
                 $this->unread = $left === '' ? $bytes : $left . $bytes;
                 $this->taken = 0;
             } elseif ($bytes === '' || $this->hasEnded()) {
@@ -263,12 +266,12 @@ final class Connection
     private function write(string $bytes): void
     {
         while (!$this->closed && $bytes !== '') {
-            $written = @fwrite($this->socket, $bytes);
-            if ($written === strlen($bytes)) {
+            $written = @\fwrite($this->socket, $bytes);
+            if ($written === \strlen($bytes)) {
                 return;
             }
             if ($written !== false && $written > 0) {
-                $bytes = substr($bytes, $written);
+                $bytes = \substr($bytes, $written);
             } elseif (!str_contains(error_get_last()['message'] ?? '', 'errno=4 ')) {
                 // It was no signal (EINTR).
                 $this->closed = true;

@@ -24,19 +24,19 @@ final class RequestHead
      */
     public static function read(string $text): array
     {
-        $values = explode("\0", $text);
-        $names = (string) array_pop($values);
-        $left = array_pop($values);
-        $id = array_pop($values);
+        $values = \explode("\0", $text);
+        $names = (string) \array_pop($values);
+        $left = \array_pop($values);
+        $id = \array_pop($values);
         if ($names !== self::$text) {
-            self::$names = explode("\n", $names);
+            self::$names = \explode("\n", $names);
             self::$text = $names;
         }
-        if ($id === null || count($values) !== count(self::$names)) {
+        if ($id === null || \count($values) !== \count(self::$names)) {
             throw new RuntimeException('Expected the head of a request from Fairlead, received something else');
         }
-        $server = array_combine(self::$names, $values);
-        $now = microtime(true);
+        $server = \array_combine(self::$names, $values);
+        $now = \microtime(true);
         $server['REQUEST_TIME'] = (int) $now;
         $server['REQUEST_TIME_FLOAT'] = $now;
         $server['REQUEST_DEADLINE'] = $left === '' ? INF : $now + (int) $left / 1000;

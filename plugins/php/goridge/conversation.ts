@@ -152,6 +152,13 @@ export class Conversation implements FrameSink {
     this.#host.write(request);
   }
 
+  /** Has an idle worker read something, and answer it. */
+  keepAwake(): void {
+    if (this.#state !== "idle" || this.#asked > 0) return;
+    this.#asked++;
+    this.#host.write(this.#question);
+  }
+
   /** Nobody waits for the answer: a stream is stopped, another answer awaited and dropped. */
   cancel(): void {
     if (this.#state !== "busy" || this.#cancelled) return;

@@ -43,6 +43,11 @@ export interface GoridgeOptions {
   attributes?(request: WorkerRequest): Readonly<Record<string, string>>;
   /** How long (ms) a stream may go on after its client has left, before its process is ended; 1000 when absent. */
   readonly stopGraceMs?: number | undefined;
+  /**
+   * How often (ms) an idle worker is asked for its pid; 15,000 when absent. Where its stdin is a socket, as on Bun, PHP ends a read that
+   * has waited for `default_socket_timeout` (60 s), and the worker dies of it: this must be less.
+   */
+  readonly keepAwakeMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -82,6 +87,7 @@ class GoridgeWorker implements Worker {
   #reading: { readonly sink: ReplySink } | undefined;
   #paused = false;
   #stray: StrayOutput | undefined;
+  #sleep: () => void = () => {};
 
   constructor(options: GoridgeOptions, trust: Trust, events: WorkerEvents) {
     this.#options = options;
@@ -137,6 +143,15 @@ class GoridgeWorker implements Worker {
     });
     stdout!.on("error", () => {});
     if (this.#todo === "stop") this.#talk.stop();
+    this.#keepAwake();
+  }
+
+  #keepAwake(): void {
+    this.#sleep = this.#clock.after(this.#options.keepAwakeMs ?? 15_000, () => {
+      // One whose body is being read is about to be sent its request.
+      if (this.#reading === undefined) this.#talk!.keepAwake();
+      this.#keepAwake();
+    });
   }
 
   send(request: WorkerRequest, sink: ReplySink): void {
@@ -233,6 +248,7 @@ class GoridgeWorker implements Worker {
 
   #end(exit: WorkerExit): void {
     if (this.#over) return;
+    this.#sleep();
     this.#stray?.tell();
     if (this.#reading !== undefined && this.#reading !== cancelledReading) {
       this.#reading.sink.onFail(notRun("ended"), "unsent");

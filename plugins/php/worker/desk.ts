@@ -12,7 +12,8 @@ export class Desk {
   /** Members that can be lent, the one idle for longest first. */
   readonly #idle: Member[] = [];
   readonly #waiters = new Set<ExecutionWaiter<WorkerRequest>>();
-  readonly #leases = new Set<WorkerLease>();
+  /** Leases that are not over. */
+  #lent = 0;
   readonly #owed: (() => void)[] = [];
   readonly #onLend: () => void;
   /** Permits that the gate before the pool has given out, or may. */
@@ -57,12 +58,12 @@ export class Desk {
   }
 
   /** A worker is free: for whoever has waited longest, or to be idle. */
-  enter(member: Member): void {
+  enter(member: Member, now: number): void {
     for (const waiter of this.#waiters) {
       this.#waiters.delete(waiter);
       return waiter.onLease(this.#lend(member));
     }
-    member.rest();
+    member.rest(now);
     this.#idle.push(member);
   }
 
@@ -72,8 +73,8 @@ export class Desk {
     if (place >= 0) this.#idle.splice(place, 1);
   }
 
-  over(lease: WorkerLease, onFree: (() => void) | undefined): void {
-    this.#leases.delete(lease);
+  over(onFree: (() => void) | undefined): void {
+    this.#lent--;
     this.executions++;
     if (onFree !== undefined) this.#owed.push(onFree);
   }
@@ -85,7 +86,7 @@ export class Desk {
    */
   pay(closed: boolean): void {
     while (this.#owed.length > 0) {
-      const unused = this.granted - this.#leases.size - this.#waiters.size - this.#owed.length;
+      const unused = this.granted - this.#lent - this.#waiters.size - this.#owed.length;
       if (!closed && this.#idle.length <= unused) return;
       this.#owed.shift()!();
     }
@@ -93,7 +94,7 @@ export class Desk {
 
   #lend(member: Member): WorkerLease {
     const lease = member.lend();
-    this.#leases.add(lease);
+    this.#lent++;
     this.#onLend();
     return lease;
   }

@@ -4,20 +4,25 @@ import type { Progress } from "../fastcgi/handler.ts";
 import type { ResponseHead } from "../fastcgi/head.ts";
 import type { ReplySink } from "../reply_sink.ts";
 
+/** Who has set a guard. */
+export interface GuardOwner {
+  /** The sink threw, and was told that the request failed; the rest of the answer is for nobody. */
+  onThrow(): void;
+}
+
 /**
  * Stands between a worker and the sink of one request. Once the request has ended, in whatever way, nothing passes any more:
  * what a worker says late reaches nobody.
  */
 export class Guard implements ReplySink {
   #sink: ReplySink | undefined;
-  readonly #onThrow: () => void;
+  readonly #owner: GuardOwner;
   /** Whether any part of the answer has come. */
   heard = false;
 
-  /** @param onThrow the sink threw, and was told that the request failed; the rest of the answer is for nobody */
-  constructor(sink: ReplySink, onThrow: () => void) {
+  constructor(sink: ReplySink, owner: GuardOwner) {
     this.#sink = sink;
-    this.#onThrow = onThrow;
+    this.#owner = owner;
   }
 
   /** The sink has been told the end, or does not want to hear it. */
@@ -89,6 +94,6 @@ export class Guard implements ReplySink {
 
   #threw(error: unknown): void {
     this.onFail(coded(error), "touched");
-    this.#onThrow();
+    this.#owner.onThrow();
   }
 }

@@ -7,7 +7,7 @@ import { workerGone } from "./report.ts";
 /** What a lease tells its pool. */
 export interface LeaseOwner {
   /** The lease is over; `onFree` is owed as soon as a worker is there for someone else. */
-  onLeaseOver(lease: WorkerLease, onFree: (() => void) | undefined): void;
+  onLeaseOver(onFree: (() => void) | undefined): void;
   /** As above, once what became of the worker is settled. */
   afterLease(): void;
 }
@@ -59,7 +59,7 @@ export class WorkerLease implements ExecutionLease<WorkerRequest> {
     if (this.#over) return;
     const alive = this.alive;
     this.#over = true;
-    this.#owner.onLeaseOver(this, onFree);
+    this.#owner.onLeaseOver(onFree);
     if (alive) {
       this.#member.lease = undefined;
       settle(this.#member);

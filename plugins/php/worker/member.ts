@@ -4,7 +4,7 @@ import type { WorkerRestart } from "./restarts.ts";
 import type { Clock } from "../../../core/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { Generation } from "./boots.ts";
-import { Guard } from "./guard.ts";
+import { Guard, type GuardOwner } from "./guard.ts";
 import type { Kept, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "./handle.ts";
 import { WorkerLease } from "./lease.ts";
 import type { Life, LifeFacts } from "./life.ts";
@@ -13,7 +13,7 @@ import { bootTimeout, outOfMemory, readyTooSoon, workerDied, type WorkerReport, 
 import { idleLookMs, type MemberRules, proofMs, raceMs, staleMs, unkillableMs } from "./rules.ts";
 
 /** One process of the pool, from its launch to its end. It never comes back: a successor is another member. */
-export class Member implements WorkerEvents, LifeFacts {
+export class Member implements WorkerEvents, GuardOwner, LifeFacts {
   readonly generation: Generation;
   readonly bornAt: number;
   readonly #rules: MemberRules;
@@ -129,10 +129,10 @@ export class Member implements WorkerEvents, LifeFacts {
   }
 
   /** Nobody needs it now. */
-  rest(): void {
+  rest(now: number): void {
     this.state = "idle";
-    this.idleSince = this.#clock.now();
-    this.#waitIdle(this.idleSince);
+    this.idleSince = now;
+    this.#waitIdle(now);
   }
 
   send(request: WorkerRequest, sink: ReplySink): void {
@@ -140,7 +140,7 @@ export class Member implements WorkerEvents, LifeFacts {
       const text = "Expected a worker that is ready; wait for onReady before each request";
       throw new CoreError("PHP_WORKER_BUSY", text, { status: 500 });
     }
-    const guard = new Guard(sink, () => this.#stopReading());
+    const guard = new Guard(sink, this);
     this.#ready = false;
     this.#cancelled = false;
     this.#running = guard;
@@ -268,6 +268,13 @@ export class Member implements WorkerEvents, LifeFacts {
     };
   }
 
+  /** The sink of its request threw: the rest of the answer is for nobody. */
+  onThrow(): void {
+    if (!this.serving) return;
+    this.#readOn();
+    this.#worker!.cancel();
+  }
+
   onReady(): void {
     if (this.state === "booting") {
       if (this.#worker === undefined) return void (this.#early = true);
@@ -356,10 +363,10 @@ export class Member implements WorkerEvents, LifeFacts {
     return true;
   }
 
-  /** It goes on behind its lease. */
+  /** It goes on behind its lease. The next look was set when it was sent its request: mostly it is ready long before. */
   #workOn(until: number): void {
     this.#endBy = until;
-    this.#watch(this.#clock.now());
+    if (until < this.#until) this.#wait(until);
   }
 
   #letGo(): void {
@@ -404,13 +411,6 @@ export class Member implements WorkerEvents, LifeFacts {
     const silent = this.#running?.heard === false && this.requests > 1;
     if (look.stopped) this.end("stuck", workerStuck(), silent ? "untouched" : "touched");
     else this.#overHard(look.rss);
-  }
-
-  /** The rest of the answer is for nobody. */
-  #stopReading(): void {
-    if (!this.serving) return;
-    this.#readOn();
-    this.#worker!.cancel();
   }
 
   #readOn(): void {

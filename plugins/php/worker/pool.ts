@@ -44,6 +44,8 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
   #closed: (() => void)[] | undefined;
   #acting = false;
   #actAgain = false;
+  /** Nothing is to be done about the workers themselves, and leases that begin and end do not change that. */
+  #calm = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
@@ -193,8 +195,8 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
 
   #asOwner(): MemberOwner {
     return {
-      onLeaseOver: (lease, onFree) => this.#desk.over(lease, onFree),
-      afterLease: () => this.#act(),
+      onLeaseOver: (onFree) => this.#desk.over(onFree),
+      afterLease: () => this.#turn(),
       onBooted: (member) => this.#booted(member),
       onFreed: (member) => this.#freed(member),
       onLeft: (member, reason) => this.#left(member, reason),
@@ -237,7 +239,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     member.life = new Life(this.#options, share, this.#random());
     this.#problem = undefined;
     this.#renewal.booted(member);
-    this.#desk.enter(member);
+    this.#desk.enter(member, this.#clock.now());
     this.#act();
   }
 
@@ -246,9 +248,14 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     if (this.#closed !== undefined) member.stop(undefined);
     else if (member.last) member.stop(member.due ?? "asked");
     else {
-      member.look(this.#clock.now());
-      if (member.due !== undefined && this.#staff.surplus > 0) member.stop(member.due);
-      else this.#desk.enter(member);
+      const now = this.#clock.now();
+      member.look(now);
+      if (member.due === undefined) {
+        this.#desk.enter(member, now);
+        return this.#turn();
+      }
+      if (this.#staff.surplus > 0) member.stop(member.due);
+      else this.#desk.enter(member, now);
     }
     this.#act();
   }
@@ -279,18 +286,27 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     this.#act();
   }
 
-  /** Does whatever the state of the pool asks for, until it asks for nothing. */
+  /** Something has changed of the workers: does whatever that asks for. */
   #act(): void {
+    this.#calm = false;
+    this.#turn();
+  }
+
+  /** Does whatever the state of the pool asks for, until it asks for nothing. */
+  #turn(): void {
     this.#actAgain = true;
     if (this.#acting) return;
     this.#acting = true;
     try {
       while (this.#actAgain) {
         this.#actAgain = false;
-        if (this.#closed === undefined) {
+        if (this.#closed === undefined && !this.#calm) {
+          // Before, for each of them may change what they see.
+          this.#calm = true;
           this.#growGate();
           this.#stopSurplus();
           this.#renewal.act(this.#clock.now());
+          this.#calm &&= this.#desk.granted === this.#staff.wanted && this.#staff.surplus === 0 && this.#renewal.calm;
         }
         this.#desk.pay(this.#closed !== undefined);
       }

@@ -70,6 +70,11 @@ export class Renewal {
     if (!roll.committed) roll.abandon(this.#staff);
   }
 
+  /** As many work as are wanted (which the caller has looked at), nobody is to be replaced, and no reload is under way. */
+  get calm(): boolean {
+    return this.#roll === undefined && this.#staff.booting(this.#generation) === 0 && !this.#staff.anyDue;
+  }
+
   /** Does what is to do now. */
   act(now: number): void {
     while (this.#roll?.committed) {

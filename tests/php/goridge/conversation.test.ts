@@ -126,6 +126,22 @@ describe("what is written", () => {
     expect(talk.written.take()).toEqual(["r0", "r1", "r2", "r3", "r4"]);
   });
 
+  test("a worker that is kept awake is asked one question at a time, while it is idle", () => {
+    const talk = Talk.seasoned();
+    talk.conversation.keepAwake();
+    talk.conversation.keepAwake();
+    expect(talk.written.take()).toEqual(["question"]);
+    talk.data(handshake);
+    expect([talk.conversation.idle, talk.log]).toEqual([true, []]);
+    talk.conversation.keepAwake();
+    // A request that follows is not taken for answered by an answer that comes before that to the question.
+    const sink = talk.send("a");
+    talk.conversation.keepAwake();
+    expect(talk.written.take()).toEqual(["question", "question", "a"]);
+    talk.data(answer(200, "stale"), handshake, handshake, answer(200, "of a"));
+    expect([sink.body, sink.finals, talk.log]).toEqual(["of a", 1, ["ready"]]);
+  });
+
   test("the request after an answer that was not plain is fenced", () => {
     for (
       const frames of [[failed("x")], [answer(500, "x")], [answer(200, "x", STREAM), answer(0, "")], [answer(9, "x")]]

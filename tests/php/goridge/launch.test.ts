@@ -45,6 +45,14 @@ describe("a worker", () => {
     expect(heard.lines).toEqual([]);
   });
 
+  test("outlives the time after which PHP gives up on a silent socket", async () => {
+    const heard = await worker({ args: ["-d", "default_socket_timeout=1"], keepAwakeMs: 300 });
+    // Nothing is to happen in this time.
+    await pause(1500);
+    expect((await heard.ask(request("/id?later"))).body).toBe("later");
+    expect([heard.log, heard.lines]).toEqual([["ready", "ready"], []]);
+  });
+
   test("gets the request as it is, and gives status and headers", async () => {
     const heard = await worker();
     const body = Buffer.from("a\0\xffb", "latin1");

@@ -25,7 +25,6 @@ final class Goridge
     {
         $this->in = fopen('php://stdin', 'rb');
         $this->out = fopen('php://stdout', 'wb');
-        stream_set_read_buffer($this->in, 0);
         stream_set_write_buffer($this->out, 0);
         // What is printed must not get between the frames.
         ob_start(static function (string $text): string {
