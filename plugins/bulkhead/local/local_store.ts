@@ -9,6 +9,7 @@ import { writeAcquire, writeCounts, writeRelease, writeResize } from "./asks.ts"
 import { checkAsk } from "./check_ask.ts";
 import { ClientConnection } from "./connection.ts";
 import { bare, broken, expectLength, op } from "./frame.ts";
+import type { Payload } from "./frame_reader.ts";
 import { RemoteGrant } from "./remote_grant.ts";
 import { throwLater } from "../throw_later.ts";
 
@@ -30,7 +31,7 @@ export interface LocalStoreOptions {
 const hasteMs = 10;
 
 interface Asked {
-  onAnswer(type: number, payload: DataView): void;
+  onAnswer(type: number, payload: Payload): void;
   onGone(cause: Error): void;
   /** The store takes nobody any more. */
   onClose?(): void;
@@ -174,7 +175,7 @@ export class LocalStore implements BulkheadStore {
     });
   }
 
-  #answered(type: number, number: number, payload: DataView): void {
+  #answered(type: number, number: number, payload: Payload): void {
     if (type === op.lost) {
       expectLength("LOST", payload, 0);
       const grant = this.#held.get(number);
