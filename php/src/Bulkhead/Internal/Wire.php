@@ -5,7 +5,6 @@ declare(strict_types=1);
 namespace Fairlead\Bulkhead\Internal;
 
 use Fairlead\Bulkhead\BulkheadUnavailableException;
-use Socket;
 
 /**
  * The socket beneath a connection: bytes go out at once, and are waited for with a limit.
@@ -17,8 +16,6 @@ final class Wire
     public bool $closed = false;
     /** @var resource */
     private $stream;
-    /** The same to ext-sockets: there the system itself ends a wait, and need not be asked for the bytes once more. */
-    private ?Socket $socket = null;
     /** Seconds that a read waits, as the socket knows them. */
     private float $patience = 0.0;
 
@@ -35,9 +32,6 @@ final class Wire
         $this->stream = $stream;
         // Frames go straight to where they are read.
         stream_set_read_buffer($stream, 0);
-        if (function_exists('socket_import_stream')) {
-            $this->socket = @socket_import_stream($stream) ?: null;
-        }
     }
 
     /** Whether all of it is on its way: waits for room, and closes when there is nobody to read it. */
@@ -81,18 +75,13 @@ final class Wire
         } elseif ($seconds > $this->patience || $seconds < $this->patience / 2) {
             // Mostly it answers at once: the rest is told by the caller's own clock.
             $this->patience = $seconds;
-            $this->wait((int) $seconds, (int) (($seconds - (int) $seconds) * 1e6) + 1000);
+            stream_set_timeout($this->stream, (int) $seconds, (int) (($seconds - (int) $seconds) * 1e6) + 1000);
         }
-        if ($this->socket === null) {
-            $bytes = @fread($this->stream, 1024);
-            if ($bytes !== false && $bytes !== '') {
-                return $bytes;
-            }
-        } else {
-            $got = @socket_recv($this->socket, $bytes, 1024, 0);
-            if ($got !== false) {
-                return $bytes;
-            }
+        // A read that waits by itself (ext-sockets) would be a call of the system less, and takes longer all the same: who sends to
+        // one that waits in poll() is done sooner.
+        $bytes = @fread($this->stream, 1024);
+        if ($bytes !== false && $bytes !== '') {
+            return $bytes;
         }
         return feof($this->stream) ? null : '';
     }
@@ -102,20 +91,8 @@ final class Wire
     {
         if (!$this->closed) {
             $this->closed = true;
-            $this->socket = null;
             @stream_socket_shutdown($this->stream, STREAM_SHUT_RDWR);
             fclose($this->stream);
-        }
-    }
-
-    private function wait(int $seconds, int $micros): void
-    {
-        stream_set_timeout($this->stream, $seconds, $micros);
-        if ($this->socket !== null) {
-            $time = ['sec' => $seconds + intdiv($micros, 1_000_000), 'usec' => $micros % 1_000_000];
-            if (!@socket_set_option($this->socket, SOL_SOCKET, SO_RCVTIMEO, $time)) {
-                $this->socket = null;
-            }
         }
     }
 }
