@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { claim, type FolderOwner, isGone, ourselves, ownerOf } from "../../plugins/php/folder_owner.ts";
+import { claim, type FolderOwner, isGone, ourselves, ownerOf } from "../../core/folder_owner.ts";
 import { spoolFolders } from "../../plugins/php/left_over.ts";
 import { type LeftBehind, makePrivateFolder, removeStaleFolders } from "../../plugins/php/private_folder.ts";
 import { fpmFolders } from "../../plugins/php/runtime_dir.ts";
