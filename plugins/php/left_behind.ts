@@ -7,8 +7,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import process from "node:process";
-import type { FolderOwner } from "./folder_owner.ts";
-import { identify, type Identity, killIdentified } from "./fork/identity.ts";
+import type { FolderOwner } from "../../core/folder_owner.ts";
+import { identify, type Identity } from "../../core/process_identity.ts";
+import { killIdentified } from "./fork/identity.ts";
 
 /** How long (ms) what was killed may take to be gone. */
 const goneMs = 2000;

@@ -1,8 +1,11 @@
 /**
- * What the bulkheads' socket does, in figures: `bun bench/bulkhead/local/run.ts` (or `deno run -A`). Takes about 20 s.
+ * What the bulkheads' socket does, in figures: `bun bench/bulkhead/local/run.ts` (or `deno run -A`). Takes about 30 s.
  *
- * - `pair`: an acquire and its release from PHP, beside a bare exchange of as many bytes with the same server.
- * - `kill`: from SIGKILL of a holder to the grant of the next.
+ * - `pair`: an acquire and its release from PHP, beside a bare exchange of as many bytes with the same server. As php-fpm and most
+ *   workers run it; `forking`: where PHP can fork (pcntl), so that the client asks for its pid each time.
+ * - `kill`: from SIGKILL of a holder to the grant of the next, to the end that the system shows by a bare connection of the holder's
+ *   (`closed`), and what lies between these two (`ours`). `kill_large`: of a holder with 100 MB, whose memory the system takes apart
+ *   before it closes its connections.
  * - `line`: 20 clients in a closed loop, 5 permits, 10 ms of work: the wait that 99 % stay below, against what a perfect line would
  *   have them wait with the times of work that were measured, (20 - 5) / 5 of their mean.
  * - `patience`: 20 clients, 5 permits, 50 ms of work, 200 ms of patience: how many are turned away.
@@ -11,6 +14,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,34 +38,51 @@ const quantile = (sorted: readonly number[], q: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
 const ms = (value: number) => Number(value.toFixed(2));
 
-async function pair(): Promise<unknown> {
+async function pair(...settings: readonly string[]): Promise<unknown> {
   // With OPcache, as php-fpm and workers have it.
-  const php = spawn("php", ["-d", "opcache.enable_cli=1", here("pair.php")], {
+  const php = spawn("php", ["-d", "opcache.enable_cli=1", ...settings, here("pair.php")], {
     env,
     stdio: ["ignore", "pipe", "inherit"],
   });
   return JSON.parse(await firstOutput(php));
 }
 
-async function kill(): Promise<unknown> {
+async function kill(megabytes: number): Promise<unknown> {
   const store = new LocalStore({ path });
+  let closed!: (at: number) => void;
+  const bare = createServer((socket) => {
+    socket.on("error", () => {}).on("close", () => closed(performance.now())).resume();
+  }).listen(join(dir, "bare.sock"));
   const script = `require ${JSON.stringify(here("../../../php/src/autoload.php"))};
+    $memory = str_repeat('x', ${megabytes} << 20); $bare = stream_socket_client('unix://${join(dir, "bare.sock")}');
     $slot = (new Fairlead\\Bulkhead\\Bulkhead('kill', 1))->acquire(); echo 'held'; sleep(60);`;
-  const took: number[] = [];
+  const took: number[] = [], ended: number[] = [], ours: number[] = [];
   for (let i = 0; i < 30; i++) {
-    const holder = spawn("php", ["-n", "-r", script], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const end = new Promise<number>((at) => closed = at);
+    const holder = spawn("php", ["-n", "-d", "memory_limit=-1", "-r", script], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     await firstOutput(holder);
     const next = store.acquire({ name: "kill", limit: 1, weight: 1, leaseMs: 60_000, maxWaitMs: 60_000 });
     while ((await store.counts("kill"))!.queued === 0) await sleep(0);
     const start = performance.now();
     holder.kill("SIGKILL");
     const grant = await next;
-    took.push(performance.now() - start);
+    const granted = performance.now();
+    const closedAt = await end;
+    took.push(granted - start);
+    ended.push(closedAt - start);
+    ours.push(granted - closedAt);
     if (grant.granted) await grant.release();
   }
   store.close();
-  took.sort((a, b) => a - b);
-  return { best_ms: ms(took[0]!), median_ms: ms(quantile(took, 0.5)), worst_ms: ms(took.at(-1)!) };
+  bare.close();
+  const figures = (values: number[]) => {
+    values.sort((a, b) => a - b);
+    return { best_ms: ms(values[0]!), median_ms: ms(quantile(values, 0.5)), worst_ms: ms(values.at(-1)!) };
+  };
+  return { ...figures(took), closed: figures(ended), ours: figures(ours) };
 }
 
 /** Runs 20 clients with a connection each for `rounds` of work each. */
@@ -108,9 +129,15 @@ async function patience(): Promise<unknown> {
 const server = spawn(process.execPath, [...runtime, path, echo], { stdio: ["pipe", "pipe", "inherit"] });
 try {
   await firstOutput(server);
-  for (const [name, run] of Object.entries({ pair, kill, line, patience })) {
-    console.log(name.padEnd(9), JSON.stringify(await run()));
-  }
+  const parts: Readonly<Record<string, () => Promise<unknown>>> = {
+    pair: () => pair("-d", "disable_functions=pcntl_fork"),
+    forking: () => pair(),
+    kill: () => kill(0),
+    kill_large: () => kill(100),
+    line,
+    patience,
+  };
+  for (const [name, run] of Object.entries(parts)) console.log(name.padEnd(10), JSON.stringify(await run()));
 } finally {
   server.stdin!.end();
   await once(server, "exit");

@@ -5,7 +5,8 @@
  */
 import { CoreError } from "../../../core/error.ts";
 import type { BulkheadCounts, BulkheadDenial, BulkheadDenialReason, BulkheadGrant } from "../store.ts";
-import { broken, expectLength, frame, headerBytes, longestFromServer, op, tail } from "./frame.ts";
+import { broken, expectLength, frame, headerBytes, longestFromServer, op } from "./frame.ts";
+import type { Payload } from "./frame_reader.ts";
 
 /** Their numbers are their places, from 1 on. */
 const reasons: readonly BulkheadDenialReason[] = [
@@ -24,8 +25,12 @@ export type DenyFrame = Pick<BulkheadDenial, "reason" | "waitedMs" | "retryAfter
 
 const twoTo32 = 0x1_0000_0000;
 
+const grant = frame(op.grant, 0, 20);
+
+/** The bytes are those of the next grant, too: they are to be sent, or copied, before that. */
 export function writeGrant(number: number, { fence, waitedMs, position }: GrantFrame): Uint8Array {
-  const { bytes, view } = frame(op.grant, number, 20);
+  const { bytes, view } = grant;
+  view.setUint32(4, number, true);
   view.setUint32(headerBytes, fence % twoTo32, true);
   view.setUint32(headerBytes + 4, Math.floor(fence / twoTo32), true);
   view.setFloat64(headerBytes + 8, waitedMs, true);
@@ -33,11 +38,11 @@ export function writeGrant(number: number, { fence, waitedMs, position }: GrantF
   return bytes;
 }
 
-export function readGrant(payload: DataView): GrantFrame {
+export function readGrant(payload: Payload): GrantFrame {
   expectLength("GRANT", payload, 20);
-  const fence = payload.getUint32(0, true) + payload.getUint32(4, true) * twoTo32;
+  const fence = payload.u32(0) + payload.u32(4) * twoTo32;
   if (!Number.isSafeInteger(fence)) throw broken("Expected a fence below 2^53");
-  return { fence, waitedMs: payload.getFloat64(8, true), position: payload.getUint32(16, true) };
+  return { fence, waitedMs: payload.f64(8), position: payload.u32(16) };
 }
 
 export function writeDeny(number: number, { reason, waitedMs, retryAfterMs }: DenyFrame): Uint8Array {
@@ -48,11 +53,11 @@ export function writeDeny(number: number, { reason, waitedMs, retryAfterMs }: De
   return bytes;
 }
 
-export function readDeny(payload: DataView): DenyFrame {
+export function readDeny(payload: Payload): DenyFrame {
   expectLength("DENY", payload, 13);
-  const reason = reasons[payload.getUint8(0) - 1];
-  if (reason === undefined) throw broken(`Expected a reason from 1 to ${reasons.length}, got ${payload.getUint8(0)}`);
-  return { reason, waitedMs: payload.getFloat64(1, true), retryAfterMs: payload.getUint32(9, true) };
+  const reason = reasons[payload.u8(0) - 1];
+  if (reason === undefined) throw broken(`Expected a reason from 1 to ${reasons.length}, got ${payload.u8(0)}`);
+  return { reason, waitedMs: payload.f64(1), retryAfterMs: payload.u32(9) };
 }
 
 export function writeCounted(number: number, counts: BulkheadCounts | undefined): Uint8Array {
@@ -67,15 +72,15 @@ export function writeCounted(number: number, counts: BulkheadCounts | undefined)
   return bytes;
 }
 
-export function readCounted(payload: DataView): BulkheadCounts | undefined {
+export function readCounted(payload: Payload): BulkheadCounts | undefined {
   expectLength("COUNTED", payload, 25);
-  if (payload.getUint8(0) === 0) return undefined;
+  if (payload.u8(0) === 0) return undefined;
   return {
-    limit: payload.getUint32(1, true),
-    active: payload.getUint32(5, true),
-    holders: payload.getUint32(9, true),
-    queued: payload.getUint32(13, true),
-    oldestWaitMs: payload.getFloat64(17, true),
+    limit: payload.u32(1),
+    active: payload.u32(5),
+    holders: payload.u32(9),
+    queued: payload.u32(13),
+    oldestWaitMs: payload.f64(17),
   };
 }
 
@@ -85,9 +90,9 @@ export function writeReleased(number: number, inTime: boolean): Uint8Array {
   return bytes;
 }
 
-export function readReleased(payload: DataView): boolean {
+export function readReleased(payload: Payload): boolean {
   expectLength("RELEASED", payload, 1);
-  return payload.getUint8(0) === 1;
+  return payload.u8(0) === 1;
 }
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
@@ -100,8 +105,8 @@ export function writeFault(number: number, { code, message }: CoreError): Uint8A
   return bytes;
 }
 
-export function readFault(payload: DataView): CoreError {
-  const [code, message] = decoder.decode(tail(payload, 0)).split("\0", 2);
+export function readFault(payload: Payload): CoreError {
+  const [code, message] = decoder.decode(payload.tail(0)).split("\0", 2);
   if (!code || message === undefined) throw broken("Expected a code and a message in FAULT");
   return new CoreError(code, message);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { broken, expectLength, frame, headerBytes, op } from "./frame.ts";
+import type { Payload } from "./frame_reader.ts";
 
 export const version = 1;
 /** `FLBH` */
@@ -39,12 +40,12 @@ export function writeHello({ version, scoped }: Hello): Uint8Array {
   return bytes;
 }
 
-export function readHello(payload: DataView): Hello {
+export function readHello(payload: Payload): Hello {
   expectLength("HELLO", payload, 6);
   expectMagic(payload);
-  const flags = payload.getUint8(5);
+  const flags = payload.u8(5);
   if (flags > 1) throw broken(`Expected the flags of HELLO to be 0 or 1, got ${flags}`);
-  return { version: payload.getUint8(4), scoped: flags === 1 };
+  return { version: payload.u8(4), scoped: flags === 1 };
 }
 
 export function writeWelcome(): Uint8Array {
@@ -55,10 +56,10 @@ export function writeWelcome(): Uint8Array {
 }
 
 /** Returns the server's version. */
-export function readWelcome(payload: DataView): number {
+export function readWelcome(payload: Payload): number {
   expectLength("WELCOME", payload, 5);
   expectMagic(payload);
-  return payload.getUint8(4);
+  return payload.u8(4);
 }
 
 /** Numbers that the frame cannot hold are cut to the greatest that it can. */
@@ -75,16 +76,16 @@ export function writeAcquire(number: number, ask: AcquireFrame): Uint8Array {
   return bytes;
 }
 
-export function readAcquire(payload: DataView): AcquireFrame {
+export function readAcquire(payload: Payload): AcquireFrame {
   expectLength("ACQUIRE", payload, 25, 24 + longestName);
-  const maxQueue = payload.getUint32(16, true);
+  const maxQueue = payload.u32(16);
   return {
-    weight: payload.getUint32(0, true),
-    limit: payload.getUint32(4, true),
-    leaseMs: payload.getUint32(8, true),
-    maxWaitMs: payload.getUint32(12, true),
+    weight: payload.u32(0),
+    limit: payload.u32(4),
+    leaseMs: payload.u32(8),
+    maxWaitMs: payload.u32(12),
     maxQueue: maxQueue === none ? undefined : maxQueue,
-    owner: payload.getUint32(20, true),
+    owner: payload.u32(20),
     name: nameOf(payload, 24),
   };
 }
@@ -97,10 +98,10 @@ export function writeRelease(number: number, answered: boolean): Uint8Array {
 }
 
 /** Whether RELEASED is wanted. */
-export function readRelease(payload: DataView): boolean {
+export function readRelease(payload: Payload): boolean {
   expectLength("RELEASE", payload, 0, 1);
-  if (payload.byteLength === 0) return false;
-  if (payload.getUint8(0) !== 1) throw broken(`Expected RELEASE to say 1 or nothing, got ${payload.getUint8(0)}`);
+  if (payload.length === 0) return false;
+  if (payload.u8(0) !== 1) throw broken(`Expected RELEASE to say 1 or nothing, got ${payload.u8(0)}`);
   return true;
 }
 
@@ -110,7 +111,7 @@ export function writeCounts(number: number, name: string): Uint8Array {
   return bytes;
 }
 
-export function readCounts(payload: DataView): string {
+export function readCounts(payload: Payload): string {
   expectLength("COUNTS", payload, 1, longestName);
   return nameOf(payload, 0);
 }
@@ -122,13 +123,13 @@ export function writeResize(number: number, limit: number, name: string): Uint8A
   return bytes;
 }
 
-export function readResize(payload: DataView): { readonly limit: number; readonly name: string } {
+export function readResize(payload: Payload): { readonly limit: number; readonly name: string } {
   expectLength("RESIZE", payload, 5, 4 + longestName);
-  return { limit: payload.getUint32(0, true), name: nameOf(payload, 4) };
+  return { limit: payload.u32(0), name: nameOf(payload, 4) };
 }
 
-function expectMagic(payload: DataView): void {
-  if (payload.getUint32(0, true) !== magic) throw broken("Expected the greeting of a bulkheads' socket");
+function expectMagic(payload: Payload): void {
+  if (payload.u32(0) !== magic) throw broken("Expected the greeting of a bulkheads' socket");
 }
 
 function upTo(value: number): number {
@@ -139,9 +140,13 @@ function putName(bytes: Uint8Array, at: number, name: string): void {
   for (let i = 0; i < name.length; i++) bytes[at + i] = name.charCodeAt(i);
 }
 
+/** The name that was read last: most ask for one again and again, and a string that is known is found faster. */
+let lastName = "";
+
 /** One character a byte: that a name has no others is the store's to check. */
-function nameOf(payload: DataView, at: number): string {
-  let name = "";
-  for (let i = at; i < payload.byteLength; i++) name += String.fromCharCode(payload.getUint8(i));
-  return name;
+function nameOf(payload: Payload, at: number): string {
+  const length = payload.length - at;
+  let same = length === lastName.length;
+  for (let i = 0; same && i < length; i++) same = payload.u8(at + i) === lastName.charCodeAt(i);
+  return same ? lastName : lastName = String.fromCharCode(...payload.tail(at));
 }

@@ -2,12 +2,13 @@ import { connect, type Socket } from "node:net";
 import type { CoreError } from "../../../core/error.ts";
 import { readFault } from "./answers.ts";
 import { readWelcome, version, writeHello } from "./asks.ts";
-import { broken, FrameReader, longestFromServer, op } from "./frame.ts";
+import { broken, longestFromServer, op } from "./frame.ts";
+import { FrameReader, type Payload } from "./frame_reader.ts";
 
 /** Who listens to a connection. */
 export interface ConnectionEvents {
   /** A frame that answers an ask; what it throws closes the connection. */
-  onAnswer(type: number, number: number, payload: DataView): void;
+  onAnswer(type: number, number: number, payload: Payload): void;
   /** Once: nothing follows. */
   onClose(cause: CoreError | Error): void;
 }
@@ -66,7 +67,7 @@ export class ClientConnection {
     }
   }
 
-  #frame(type: number, number: number, payload: DataView): void {
+  #frame(type: number, number: number, payload: Payload): void {
     if (type === op.fault && number === 0) {
       this.#cause = readFault(payload);
     } else if (!this.#welcome) {

@@ -1,13 +1,14 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import process from "node:process";
 import type { Executions } from "../../../core/contracts/executions.ts";
 import type { ScriptSettings } from "../../../core/contracts/script_settings.ts";
 import type { Log } from "../../../core/plugin.ts";
+import { makePrivateFolder, type PrivateFolder, removeStaleFolders } from "../../../core/private_folder.ts";
 import type { BulkheadStore } from "../store.ts";
 import { LocalServer } from "./local_server.ts";
 import type { OwnerOf } from "./peer_process.ts";
+
+/** Folders of sockets that only the server's own scripts are told of. */
+const prefix = "fairlead-bulkhead", socket = "bulkhead.sock";
 
 export interface DoorOptions {
   readonly store: BulkheadStore;
@@ -19,26 +20,28 @@ export interface DoorOptions {
   readonly ownerOf: OwnerOf;
   readonly scripts: ScriptSettings | undefined;
   readonly log: Log;
+  /** Where private folders are made; the system's folder for temporary files when absent. */
+  readonly tempDir?: string | undefined;
 }
 
 /** The bulkheads' socket, as the server opens it and tells its scripts of it. */
 export class Door {
   readonly #options: DoorOptions;
   #server: LocalServer | undefined;
-  #folder: string | undefined;
+  #folder: PrivateFolder | undefined;
 
   constructor(options: DoorOptions) {
     this.#options = options;
   }
 
   /**
-   * Listens, and tells scripts where (`FAIRLEAD_BULKHEAD_SOCKET`); before those start.
+   * Listens, and tells scripts where (`FAIRLEAD_BULKHEAD_SOCKET`); before those start. Folders of servers that were killed go.
    *
-   * @throws CoreError as {@linkcode LocalServer.listen}
+   * @throws CoreError `BULKHEAD_FOLDER`, and as {@linkcode LocalServer.listen}
    */
   async open(): Promise<void> {
     const { store, group, baseDir, executions, ownerOf, scripts, log } = this.#options;
-    const path = this.#options.path === undefined ? this.#private() : resolve(baseDir, this.#options.path);
+    const path = this.#options.path === undefined ? await this.#private() : resolve(baseDir, this.#options.path);
     const onProblem = (error: Error, pid: number | undefined) =>
       log("warn", `A client of the bulkheads' socket was cut off or failed: ${error.message}`, { pid });
     try {
@@ -53,13 +56,14 @@ export class Door {
   /** Closes all connections: their permits go back. */
   close(): void {
     this.#server?.close();
-    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+    this.#folder?.remove();
   }
 
-  #private(): string {
-    const folder = this.#folder = mkdtempSync(join(tmpdir(), `fairlead-bulkhead-${process.pid}-`));
+  async #private(): Promise<string> {
+    const parent = this.#options.tempDir;
+    await removeStaleFolders({ prefix, socket, parent });
     // Scripts of a server that is root run as somebody else.
-    chmodSync(folder, 0o711);
-    return join(folder, "bulkhead.sock");
+    this.#folder = makePrivateFolder({ prefix, longest: socket, mode: 0o711, code: "BULKHEAD_FOLDER", parent });
+    return join(this.#folder.path, socket);
   }
 }

@@ -52,16 +52,17 @@ export class Entries {
 
   /** @param tell told whether it was in time */
   giveBack(grant: BulkheadGrant, tell?: (inTime: boolean) => void): void {
-    const failed = (cause: unknown) => {
-      this.#failed(cause);
-      tell?.(false);
-    };
     try {
       const inTime = grant.release();
-      if (inTime instanceof Promise) inTime.then(tell, failed);
-      else tell?.(inTime);
+      if (typeof inTime === "boolean") tell?.(inTime);
+      else inTime.then(tell, (cause) => this.#notGiven(cause, tell));
     } catch (cause) {
-      failed(cause);
+      this.#notGiven(cause, tell);
     }
+  }
+
+  #notGiven(cause: unknown, tell: ((inTime: boolean) => void) | undefined): void {
+    this.#failed(cause);
+    tell?.(false);
   }
 }

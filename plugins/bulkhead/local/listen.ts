@@ -14,7 +14,7 @@ export interface Peer {
   readonly fd: number | undefined;
   /** Bytes that the system has not taken yet. */
   readonly pending: number;
-  /** Writes now, or as soon as the system takes it. The bytes must not change any more. */
+  /** Writes now, or as soon as the system takes it. The bytes are the caller's again when it returns. */
   write(bytes: Uint8Array): void;
   /** Sends what waits and closes. */
   end(): void;
@@ -101,7 +101,7 @@ class BunPeer implements Peer {
   write(bytes: Uint8Array): void {
     const taken = this.pending > 0 ? 0 : Math.max(0, this.#socket.write(bytes));
     if (taken === bytes.length) return;
-    this.#backlog.push(taken === 0 ? bytes : bytes.subarray(taken));
+    this.#backlog.push(bytes.slice(taken));
     this.pending += bytes.length - taken;
   }
 
@@ -167,7 +167,7 @@ class NodePeer implements Peer {
   }
 
   write(bytes: Uint8Array): void {
-    this.#socket.write(bytes);
+    this.#socket.write(bytes.slice());
   }
 
   end(): void {

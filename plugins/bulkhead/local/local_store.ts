@@ -6,11 +6,10 @@ import { checkName } from "../name.ts";
 import type { BulkheadAnswer, BulkheadAsk, BulkheadCounts, BulkheadDenialReason, BulkheadStore } from "../store.ts";
 import { readCounted, readDeny, readFault, readGrant, readReleased } from "./answers.ts";
 import { writeAcquire, writeCounts, writeRelease, writeResize } from "./asks.ts";
+import { Calls } from "./calls.ts";
 import { checkAsk } from "./check_ask.ts";
-import { ClientConnection } from "./connection.ts";
-import { bare, broken, expectLength, op } from "./frame.ts";
+import { bare, broken, op } from "./frame.ts";
 import { RemoteGrant } from "./remote_grant.ts";
-import { throwLater } from "../throw_later.ts";
 
 export interface LocalStoreOptions {
   /** Of the server's socket. */
@@ -29,13 +28,6 @@ export interface LocalStoreOptions {
 /** How long (ms) who gives back waits to hear whether it was in time. */
 const hasteMs = 10;
 
-interface Asked {
-  onAnswer(type: number, payload: DataView): void;
-  onGone(cause: Error): void;
-  /** The store takes nobody any more. */
-  onClose?(): void;
-}
-
 /**
  * The bulkheads of the server on this machine, for another process of it. It connects when it is first asked, and again when the
  * connection was lost: what was held is lost then, and who waited is answered as `onUnavailable` says.
@@ -50,20 +42,16 @@ export class LocalStore implements BulkheadStore {
   readonly kind = "local";
   readonly #options: LocalStoreOptions;
   readonly #greetMs: number;
-  readonly #asked = new Map<number, Asked>();
-  /** Numbers whose answers come to nobody: what is granted goes back. */
-  readonly #forgotten = new Set<number>();
-  readonly #held = new Map<number, RemoteGrant>();
+  readonly #calls: Calls;
   readonly #owners = new WeakMap<object, number>();
-  #connection: ClientConnection | undefined;
-  #number = 0;
   /** 0 and 1 mean nobody and the connection. */
   #lastOwner = 1;
   #closed = false;
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
-    this.#greetMs = options.greetMs ?? 2000;
+    const greetMs = this.#greetMs = options.greetMs ?? 2000;
+    this.#calls = new Calls({ path: options.path, greetMs, onError: options.onError });
   }
 
   async acquire(ask: BulkheadAsk): Promise<BulkheadAnswer> {
@@ -76,15 +64,15 @@ export class LocalStore implements BulkheadStore {
     const { name, weight, maxWaitMs, signal } = ask;
     if (this.#closed) return denied("draining");
     if (signal?.aborted) return denied("cancelled");
-    const number = this.#next();
+    const number = this.#calls.next();
     let off = () => {};
     let cancel = () => {};
     try {
       return await new Promise<BulkheadAnswer>((resolve, reject) => {
         /** Without the server, which may be slow, or stopped. */
         const leave = (answer: BulkheadAnswer) => {
-          this.#forget(number);
-          this.#connection?.write(bare(op.cancel, number));
+          this.#calls.forget(number);
+          this.#calls.tell(bare(op.cancel, number));
           resolve(answer);
         };
         const unavailable = (cause: Error): BulkheadAnswer => {
@@ -96,19 +84,23 @@ export class LocalStore implements BulkheadStore {
         signal?.addEventListener("abort", cancel);
         const late = maxWaitMs + this.#greetMs;
         off = patientTimer(systemClock, late, () => leave(unavailable(noAnswer(late))));
-        this.#send(number, writeAcquire(number, { ...ask, maxQueue: ask.maxQueue, owner: this.#ownerOf(ask.owner) }), {
-          onAnswer: (type, payload) => {
-            if (type === op.grant) {
-              const grant = new RemoteGrant(name, weight, readGrant(payload), () => this.#giveBack(number));
-              this.#held.set(number, grant);
-              resolve(grant);
-            } else if (type === op.deny) resolve({ granted: false, ...readDeny(payload) });
-            else if (type === op.fault) reject(readFault(payload));
-            else throw broken(`Expected an answer to an acquire, got type ${type}`);
+        this.#calls.ask(
+          number,
+          writeAcquire(number, { ...ask, maxQueue: ask.maxQueue, owner: this.#ownerOf(ask.owner) }),
+          {
+            onAnswer: (type, payload) => {
+              if (type === op.grant) {
+                const grant = new RemoteGrant(name, weight, readGrant(payload), () => this.#giveBack(number));
+                this.#calls.hold(number, grant);
+                resolve(grant);
+              } else if (type === op.deny) resolve({ granted: false, ...readDeny(payload) });
+              else if (type === op.fault) reject(readFault(payload));
+              else throw broken(`Expected an answer to an acquire, got type ${type}`);
+            },
+            onGone: (cause) => resolve(unavailable(cause)),
+            onClose: () => leave(denied("draining")),
           },
-          onGone: (cause) => resolve(unavailable(cause)),
-          onClose: () => leave(denied("draining")),
-        });
+        );
       });
     } finally {
       off();
@@ -118,22 +110,21 @@ export class LocalStore implements BulkheadStore {
 
   async counts(name: string): Promise<BulkheadCounts | undefined> {
     checkName(name);
-    const number = this.#next();
+    const number = this.#calls.next();
     return await this.#count(number, writeCounts(number, name));
   }
 
   async resize(name: string, limit: number): Promise<void> {
     checkName(name);
     if (!Number.isSafeInteger(limit) || limit < 1) throw badLimit(name, limit);
-    const number = this.#next();
+    const number = this.#calls.next();
     await this.#count(number, writeResize(number, limit, name));
   }
 
   /** Who waits is answered with `draining`. The connection closes when nothing is held any more. */
   close(): void {
     this.#closed = true;
-    for (const asked of [...this.#asked.values()]) asked.onClose?.();
-    this.#settle();
+    this.#calls.close();
   }
 
   /** @throws CoreError `BULKHEAD_UNAVAILABLE` */
@@ -145,10 +136,10 @@ export class LocalStore implements BulkheadStore {
         reject(new CoreError("BULKHEAD_UNAVAILABLE", text, { status: 503, cause }));
       };
       off = patientTimer(systemClock, this.#greetMs, () => {
-        this.#forget(number);
+        this.#calls.forget(number);
         onGone(noAnswer(this.#greetMs));
       });
-      this.#send(number, bytes, {
+      this.#calls.ask(number, bytes, {
         onAnswer: (type, payload) => {
           if (type === op.counted) resolve(readCounted(payload));
           else if (type === op.fault) reject(readFault(payload));
@@ -160,46 +151,10 @@ export class LocalStore implements BulkheadStore {
     return answer.finally(off);
   }
 
-  #send(number: number, bytes: Uint8Array, asked: Asked): void {
-    this.#asked.set(number, asked);
-    const connection = this.#connection ??= this.#connect();
-    connection.write(bytes);
-    connection.hold(true);
-  }
-
-  #connect(): ClientConnection {
-    return new ClientConnection(this.#options.path, this.#greetMs, {
-      onAnswer: (type, number, payload) => this.#answered(type, number, payload),
-      onClose: (cause) => this.#gone(cause),
-    });
-  }
-
-  #answered(type: number, number: number, payload: DataView): void {
-    if (type === op.lost) {
-      expectLength("LOST", payload, 0);
-      const grant = this.#held.get(number);
-      this.#held.delete(number);
-      grant?.lose(this.#options.onError ?? throwLater);
-    } else if (this.#forgotten.delete(number)) {
-      if (type === op.grant) this.#connection?.write(writeRelease(number, false));
-    } else {
-      const asked = this.#asked.get(number);
-      if (asked === undefined) throw broken(`Expected an answer to what was asked, got number ${number}`);
-      this.#asked.delete(number);
-      try {
-        asked.onAnswer(type, payload);
-      } catch (error) {
-        this.#asked.set(number, asked);
-        throw error;
-      }
-    }
-    this.#settle();
-  }
-
   #giveBack(number: number): Promise<boolean> {
-    this.#held.delete(number);
+    this.#calls.letGo(number);
     const answer = new Promise<boolean>((resolve) =>
-      this.#send(number, writeRelease(number, true), {
+      this.#calls.ask(number, writeRelease(number, true), {
         onAnswer: (type, payload) => {
           if (type === op.released) resolve(readReleased(payload));
           else throw broken(`Expected RELEASED, got type ${type}`);
@@ -209,40 +164,9 @@ export class LocalStore implements BulkheadStore {
       })
     );
     return inTime(systemClock, hasteMs, answer, undefined).then((known) => {
-      if (known === undefined) this.#forget(number);
+      if (known === undefined) this.#calls.forget(number);
       return known ?? true;
     });
-  }
-
-  /** Nobody waits for the answer to `number` any more. */
-  #forget(number: number): void {
-    if (this.#asked.delete(number)) this.#forgotten.add(number);
-    this.#settle();
-  }
-
-  #gone(cause: Error): void {
-    this.#connection = undefined;
-    const asked = [...this.#asked.values()], held = [...this.#held.values()];
-    this.#asked.clear();
-    this.#forgotten.clear();
-    this.#held.clear();
-    for (const grant of held) grant.lose(this.#options.onError ?? throwLater);
-    for (const one of asked) one.onGone(cause);
-  }
-
-  /** A connection that nothing needs keeps no process alive, nor a closed store open. */
-  #settle(): void {
-    if (this.#asked.size > 0 || this.#held.size > 0) return;
-    this.#connection?.hold(false);
-    // After the releases that have been written.
-    if (this.#closed) queueMicrotask(() => this.#connection?.end());
-  }
-
-  #next(): number {
-    do this.#number = this.#number % 0xffff_ffff + 1; while (
-      this.#asked.has(this.#number) || this.#forgotten.has(this.#number) || this.#held.has(this.#number)
-    );
-    return this.#number;
   }
 
   #ownerOf(owner: object | undefined): number {

@@ -13,7 +13,8 @@ import {
 } from "./asks.ts";
 import { Entries } from "./entries.ts";
 import { Entry } from "./entry.ts";
-import { bare, broken, expectLength, FrameReader, longestToServer, op } from "./frame.ts";
+import { bare, broken, expectLength, longestToServer, op } from "./frame.ts";
+import { FrameReader, type Payload } from "./frame_reader.ts";
 import type { Peer, PeerHandler } from "./listen.ts";
 import { PeerProcess } from "./peer_process.ts";
 import type { SessionHost } from "./session_host.ts";
@@ -83,7 +84,7 @@ export class Session implements PeerHandler {
     this.#peer.destroy();
   }
 
-  #frame(type: number, number: number, payload: DataView): void {
+  #frame(type: number, number: number, payload: Payload): void {
     // The rest of a chunk whose first frames broke the rules.
     if (this.#closed) return;
     if (!this.#greeted) return this.#hello(type, payload);
@@ -110,7 +111,7 @@ export class Session implements PeerHandler {
     }
   }
 
-  #hello(type: number, payload: DataView): void {
+  #hello(type: number, payload: Payload): void {
     if (type !== op.hello) throw broken(`Expected HELLO first, got type ${type}`);
     const hello = readHello(payload);
     if (hello.version !== version) throw broken(`Expected version ${version}, got ${hello.version}`);

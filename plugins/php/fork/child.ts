@@ -2,7 +2,7 @@ import { CoreError } from "../../../core/error.ts";
 import type { ReplySink } from "../reply_sink.ts";
 import type { WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import type { Ended } from "./ended.ts";
-import type { Identity } from "./identity.ts";
+import type { Identity } from "../../../core/process_identity.ts";
 import type { Link, LinkEvents } from "./link.ts";
 
 export interface ChildOptions {

@@ -3,20 +3,22 @@ import * as fc from "fast-check";
 import { CoreError } from "../../../core/error.ts";
 import * as answers from "../../../plugins/bulkhead/local/answers.ts";
 import * as asks from "../../../plugins/bulkhead/local/asks.ts";
-import { FrameReader, headerBytes, longestFromServer, longestToServer } from "../../../plugins/bulkhead/local/frame.ts";
+import { headerBytes, longestFromServer, longestToServer } from "../../../plugins/bulkhead/local/frame.ts";
+import { FrameReader, Payload } from "../../../plugins/bulkhead/local/frame_reader.ts";
 
 interface Frame {
   readonly type: number;
   readonly number: number;
-  readonly payload: DataView;
+  readonly payload: Payload;
 }
+
+const payloadOf = (bytes: Uint8Array) => new Payload(bytes).move(0, bytes.length);
 
 /** Reads frames out of pieces. */
 function read(pieces: readonly Uint8Array[], longest = longestFromServer): Frame[] {
   const frames: Frame[] = [];
-  const reader = new FrameReader(longest, (type, number, view) => {
-    const copy = new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
-    frames.push({ type, number, payload: new DataView(copy.buffer) });
+  const reader = new FrameReader(longest, (type, number, payload) => {
+    frames.push({ type, number, payload: payloadOf(payload.tail(0).slice()) });
   });
   for (const piece of pieces) {
     reader.push(piece);
@@ -27,7 +29,7 @@ function read(pieces: readonly Uint8Array[], longest = longestFromServer): Frame
 }
 
 const one = (bytes: Uint8Array): Frame => {
-  const frames = read([bytes]);
+  const frames = read([bytes.slice()]);
   expect(frames.length).toBe(1);
   return frames[0]!;
 };
@@ -121,6 +123,23 @@ describe("what is written is read", () => {
   });
 });
 
+test("names are read as they are written, whichever was read before", () => {
+  fc.assert(fc.property(fc.array(name, { minLength: 2, maxLength: 6 }), (names) => {
+    for (const written of [...names, names[0]!, `${names[0]}x`.slice(1), names[0]!]) {
+      expect(asks.readCounts(one(asks.writeCounts(1, written)).payload)).toBe(written);
+    }
+  }));
+});
+
+test("a chunk may have more frames than a reader has room for", () => {
+  const pieces = Array.from({ length: 500 }, (_, n) => asks.writeCounts(n + 1, `name${n}`));
+  const whole = new Uint8Array(pieces.flatMap((bytes) => [...bytes]));
+  const all: unknown[] = [];
+  const reader = new FrameReader(longestToServer, (_, n, payload) => all.push([n, asks.readCounts(payload)]));
+  reader.push(whole);
+  expect(all).toEqual(pieces.map((_, n) => [n + 1, `name${n}`]));
+});
+
 describe("what is no frame", () => {
   test("is told by its header alone, before its payload is kept", () => {
     const header = (length: number, zero = 0) => {
@@ -151,7 +170,7 @@ describe("what is no frame", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         for (const reader of readers) {
-          const found = code(() => reader(new DataView(bytes.buffer, bytes.byteOffset, bytes.length)));
+          const found = code(() => reader(payloadOf(bytes)));
           expect([undefined, "BULKHEAD_PROTOCOL"]).toContain(found);
         }
         expect([undefined, "BULKHEAD_PROTOCOL"]).toContain(code(() => read([bytes.slice()], longestToServer)));

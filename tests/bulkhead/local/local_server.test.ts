@@ -12,7 +12,8 @@ import {
   writeResize,
   writeWelcome,
 } from "../../../plugins/bulkhead/local/asks.ts";
-import { bare, frame, FrameReader, longestToServer, op } from "../../../plugins/bulkhead/local/frame.ts";
+import { bare, frame, longestToServer, op } from "../../../plugins/bulkhead/local/frame.ts";
+import { FrameReader } from "../../../plugins/bulkhead/local/frame_reader.ts";
 import { LocalServer } from "../../../plugins/bulkhead/local/local_server.ts";
 import { LocalStore } from "../../../plugins/bulkhead/local/local_store.ts";
 import { allowSlowTests, turns, waitFor, within } from "../../support/wait.ts";

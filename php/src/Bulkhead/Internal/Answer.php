@@ -17,8 +17,8 @@ final class Answer
         public readonly int $position,
         public readonly int $fence,
         /** Why not; empty for a grant. */
-        public readonly string $reason,
-        public readonly float $retryAfter,
+        public readonly string $reason = '',
+        public readonly float $retryAfter = 0.0,
         public readonly string $message = '',
     ) {
     }

@@ -15,30 +15,10 @@ use InvalidArgumentException;
  */
 final class Connection
 {
-    private const HELLO = 1;
-    private const ACQUIRE = 2;
-    private const RELEASE = 3;
-    private const CANCEL = 4;
-    private const COUNTS = 5;
-    private const WELCOME = 65;
-    private const GRANT = 66;
-    private const DENY = 67;
-    private const COUNTED = 68;
-    private const LOST = 69;
-    private const FAULT = 70;
-    /** How the frame of a GRANT begins, up to its number. */
-    private const GRANTED = "\x14\0\x42\0";
-
-    private const VERSION = 1;
-    private const HEADER = 8;
-    private const LONGEST = 600;
-    private const NONE = 0xFFFFFFFF;
     /** Frames for which every system has room. */
     private const ROOM = 64;
     /** Seconds within which the server opens and answers what needs no wait. */
     private const PATIENCE = 5;
-    /** By their numbers on the wire, from 1 on. */
-    private const REASONS = ['full', 'queue_full', 'timeout', 'cancelled', 'deadlock', 'draining', 'unavailable'];
 
     /** Errors that end a script without destructors. */
     private const FATAL = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_RECOVERABLE_ERROR | E_USER_ERROR;
@@ -48,11 +28,9 @@ final class Connection
     private static bool $watched = false;
     private static ?bool $forks = null;
 
-    /** @var resource */
-    private $socket;
+    private readonly Wire $wire;
     /** A child of this process has no business here: what is held is its parent's. */
     private readonly int $pid;
-    private bool $closed = false;
     private bool $greeted = false;
     /** Goes out with the next frame. */
     private string $unsent;
@@ -60,8 +38,6 @@ final class Connection
     private int $posted = 0;
     private string $received = '';
     private int $number = 0;
-    /** Seconds that a read waits, as the socket knows them. */
-    private float $patience = 0;
     /** @var array<int, Answer|array{int, int}|InvalidArgumentException> answers that nobody has taken yet */
     private array $answers = [];
     /** @var array<int, bool> what is asked, waits or is held; true where nobody wants it any more */
@@ -73,23 +49,16 @@ final class Connection
     private function __construct(private readonly string $path)
     {
         $this->pid = (int) getmypid();
-        $socket = @stream_socket_client("unix://$path", $code, $why, self::PATIENCE);
-        if ($socket === false) {
-            throw new BulkheadUnavailableException("Cannot reach the bulkheads at $path: $why");
-        }
-        $this->socket = $socket;
-        // Frames go straight to where they are read.
-        stream_set_read_buffer($socket, 0);
+        $this->wire = new Wire($path, self::PATIENCE);
         // What PHP runs for one request only closes its connection at the end of that.
-        $scoped = PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg' || getenv('FAIRLEAD_WORKER') === '1' ? 0 : 1;
-        $this->unsent = pack('vCCVa4CC', 6, self::HELLO, 0, 0, 'FLBH', self::VERSION, $scoped);
+        $scoped = PHP_SAPI !== 'cli' && PHP_SAPI !== 'phpdbg' && getenv('FAIRLEAD_WORKER') !== '1';
+        $this->unsent = Frames::hello($scoped);
     }
 
     public function __destruct()
     {
-        // Also while a program that this one has started holds the descriptor.
-        if (!$this->closed && $this->ours()) {
-            @stream_socket_shutdown($this->socket, STREAM_SHUT_RDWR);
+        if ($this->ours()) {
+            $this->wire->close();
         }
     }
 
@@ -101,7 +70,7 @@ final class Connection
     public static function to(string $path): self
     {
         $open = self::$open[$path] ?? null;
-        if ($open === null || $open->closed || !$open->ours()) {
+        if ($open === null || $open->wire->closed || !$open->ours()) {
             self::$open[$path] = $open = new self($path);
             if (!self::$watched) {
                 self::$watched = true;
@@ -120,14 +89,14 @@ final class Connection
     /**
      * Asks for permits. The answer is to be awaited.
      *
+     * @param string $terms as Frames has them
      * @throws BulkheadUnavailableException
      */
-    public function ask(string $name, int $limit, int $weight, int $leaseMs, int $waitMs, ?int $maxQueue): int
+    public function ask(string $terms): int
     {
         $number = $this->next();
         $this->asked[$number] = false;
-        $numbers = [$weight, $limit, $leaseMs, $waitMs, $maxQueue ?? self::NONE, 1];
-        $this->write(pack('vCCVV6', 24 + strlen($name), self::ACQUIRE, 0, $number, ...$numbers) . $name);
+        $this->write(Frames::acquire($number, $terms));
         return $number;
     }
 
@@ -174,7 +143,18 @@ final class Connection
      */
     public function expect(int $number, float $seconds): Answer
     {
-        return $this->await($number, $seconds + self::PATIENCE) ?? throw $this->fail('it does not answer');
+        $left = $seconds + self::PATIENCE;
+        if ($this->greeted && $this->received === '' && !isset($this->answers[$number])) {
+            $until = hrtime(true) + $left * 1e9;
+            $bytes = $this->wire->receive($left);
+            // Mostly there is nothing but this grant: the short way to what take() does.
+            if ($bytes !== null && ($grant = Frames::onlyGrant($bytes, $number)) !== null) {
+                return $grant;
+            }
+            $this->take($bytes);
+            $left = ($until - hrtime(true)) / 1e9;
+        }
+        return $this->await($number, $left) ?? throw $this->fail('it does not answer');
     }
 
     /** Gives permits back. Waits for nothing, and never fails: a server that is gone has them back. */
@@ -185,7 +165,7 @@ final class Connection
             return;
         }
         unset($this->asked[$number]);
-        $this->post(self::RELEASE, $number);
+        $this->post(Frames::RELEASE, $number);
     }
 
     /** Nobody wants the answer any more: a grant that is on its way goes back. */
@@ -201,20 +181,20 @@ final class Connection
             return;
         }
         $this->asked[$number] = true;
-        $this->post(self::CANCEL, $number);
+        $this->post(Frames::CANCEL, $number);
     }
 
     /** Whether what was granted under this number is somebody else's by now. Looks, and does not wait. */
     public function isLost(int $number): bool
     {
-        if (!$this->closed && !isset($this->lost[$number])) {
+        if (!$this->wire->closed && !isset($this->lost[$number])) {
             try {
                 $this->read(0.0);
             } catch (BulkheadUnavailableException) {
                 // So it is.
             }
         }
-        return $this->closed || isset($this->lost[$number]);
+        return $this->wire->closed || isset($this->lost[$number]);
     }
 
     /**
@@ -232,7 +212,7 @@ final class Connection
         foreach ($names as $name) {
             $numbers[] = $number = $this->next();
             $this->asked[$number] = false;
-            $frames .= pack('vCCV', strlen($name), self::COUNTS, 0, $number) . $name;
+            $frames .= Frames::counts($number, $name);
         }
         $this->write($frames);
         $until = hrtime(true) + self::PATIENCE * 1e9;
@@ -264,7 +244,7 @@ final class Connection
     private function next(): int
     {
         do {
-            $this->number = $this->number % self::NONE + 1;
+            $this->number = $this->number % Frames::NONE + 1;
         } while (isset($this->asked[$this->number]) || isset($this->lost[$this->number]));
         return $this->number;
     }
@@ -272,7 +252,7 @@ final class Connection
     /** @throws BulkheadUnavailableException */
     private function write(string $frames): void
     {
-        if (!$this->send($this->unsent . $frames)) {
+        if (!$this->wire->send($this->unsent . $frames)) {
             throw $this->fail('it has closed the connection');
         }
         $this->unsent = '';
@@ -282,38 +262,17 @@ final class Connection
     /** Sends what nobody waits for. A server that stands still holds nobody up: what it has no room for goes out with the next frame. */
     private function post(int $type, int $number): void
     {
-        if ($this->closed || !$this->ours()) {
+        if ($this->wire->closed || !$this->ours()) {
             return;
         }
-        $frame = pack('vCCV', 0, $type, 0, $number);
-        if (++$this->posted > self::ROOM || $this->unsent !== '') {
-            $none = null;
-            $write = [$this->socket];
-            if (@stream_select($none, $write, $none, 0) !== 1) {
-                $this->unsent .= $frame;
-                return;
-            }
+        $frame = Frames::bare($type, $number);
+        if ((++$this->posted > self::ROOM || $this->unsent !== '') && !$this->wire->hasRoom()) {
+            $this->unsent .= $frame;
+            return;
         }
-        if ($this->send($this->unsent . $frame)) {
+        if ($this->wire->send($this->unsent . $frame)) {
             $this->unsent = '';
         }
-    }
-
-    private function send(string $bytes): bool
-    {
-        while (!$this->closed) {
-            $written = @fwrite($this->socket, $bytes);
-            if ($written === strlen($bytes)) {
-                return true;
-            }
-            if ($written !== false && $written > 0) {
-                $bytes = substr($bytes, $written);
-            } elseif (!str_contains(error_get_last()['message'] ?? '', 'errno=4 ')) {
-                // It was no signal (EINTR).
-                $this->close();
-            }
-        }
-        return false;
     }
 
     /**
@@ -323,76 +282,47 @@ final class Connection
      */
     private function read(float $seconds): void
     {
-        if ($this->closed) {
-            throw $this->fail('it has closed the connection');
-        }
-        if ($seconds <= 0.0) {
-            $read = [$this->socket];
-            $none = null;
-            if (@stream_select($read, $none, $none, 0) !== 1) {
-                return;
-            }
-        } elseif ($seconds > $this->patience || $seconds < $this->patience / 2) {
-            // Mostly it answers at once: the rest is told by the caller's own clock.
-            $this->patience = $seconds;
-            stream_set_timeout($this->socket, (int) $seconds, (int) (($seconds - (int) $seconds) * 1e6) + 1000);
-        }
-        $bytes = @fread($this->socket, 1024);
-        if ($bytes === false || $bytes === '') {
-            if (feof($this->socket)) {
-                throw $this->fail('it has closed the connection');
-            }
-            return;
-        }
-        $this->received = $this->received === '' ? $bytes : $this->received . $bytes;
-        $this->take();
+        $this->take($this->wire->receive($seconds));
     }
 
     /** @throws BulkheadUnavailableException */
-    private function take(): void
+    private function take(?string $bytes): void
     {
-        $at = 0;
-        $end = strlen($this->received);
-        if ($end === 28 && $this->greeted && str_starts_with($this->received, self::GRANTED)) {
-            // Mostly there is nothing but the answer to an acquire: the short way to what the long one below does.
-            /** @var array{number: int, fence: int, waited: float, position: int} $grant */
-            $grant = unpack('Vnumber/Pfence/ewaited/Vposition', $this->received, 4);
-            $number = $grant['number'];
-            if (($this->asked[$number] ?? true) === false) {
-                $this->received = '';
-                $this->answers[$number] = new Answer(true, $grant['waited'] / 1000, $grant['position'], $grant['fence'], '', 0.0);
-                return;
-            }
+        if ($bytes === null) {
+            throw $this->fail('it has closed the connection');
         }
-        while ($end - $at >= self::HEADER) {
+        $received = $this->received . $bytes;
+        $at = 0;
+        $end = strlen($received);
+        while ($end - $at >= Frames::HEADER) {
             /** @var array{length: int, type: int, number: int} $frame */
-            $frame = unpack('vlength/Ctype/x/Vnumber', $this->received, $at);
-            if ($frame['length'] > self::LONGEST) {
+            $frame = unpack('vlength/Ctype/x/Vnumber', $received, $at);
+            if ($frame['length'] > Frames::LONGEST) {
                 throw $this->fail('it sends what makes no sense');
             }
-            if ($end - $at < self::HEADER + $frame['length']) {
+            if ($end - $at < Frames::HEADER + $frame['length']) {
                 break;
             }
-            $this->frame($frame['type'], $frame['number'], substr($this->received, $at + self::HEADER, $frame['length']));
-            $at += self::HEADER + $frame['length'];
+            $this->frame($frame['type'], $frame['number'], substr($received, $at + Frames::HEADER, $frame['length']));
+            $at += Frames::HEADER + $frame['length'];
         }
-        $this->received = $at === $end ? '' : substr($this->received, $at);
+        $this->received = substr($received, $at);
     }
 
     /** @throws BulkheadUnavailableException */
     private function frame(int $type, int $number, string $payload): void
     {
-        if ($type === self::FAULT && $number === 0) {
+        if ($type === Frames::FAULT && $number === 0) {
             throw $this->fail(str_replace("\0", ': ', $payload));
         }
         if (!$this->greeted) {
-            if ($type !== self::WELCOME || $payload !== 'FLBH' . chr(self::VERSION)) {
+            if ($type !== Frames::WELCOME || $payload !== Frames::GREETING) {
                 throw $this->fail('it speaks another version: update fairlead/worker');
             }
             $this->greeted = true;
             return;
         }
-        if ($type === self::LOST) {
+        if ($type === Frames::LOST) {
             if (isset($this->asked[$number])) {
                 unset($this->asked[$number]);
                 $this->lost[$number] = true;
@@ -403,7 +333,7 @@ final class Connection
             return;
         }
         $abandoned = $this->asked[$number];
-        $answer = $this->answer($type, $payload);
+        $answer = Frames::answer($type, $payload) ?? throw $this->fail('it sends what makes no sense');
         if (!$answer instanceof Answer || !$answer->granted) {
             unset($this->asked[$number]);
         } elseif ($abandoned) {
@@ -414,50 +344,9 @@ final class Connection
         }
     }
 
-    /**
-     * @return Answer|array{int, int}|InvalidArgumentException
-     * @throws BulkheadUnavailableException
-     */
-    private function answer(int $type, string $payload): Answer|array|InvalidArgumentException
-    {
-        if ($type === self::GRANT && strlen($payload) === 20) {
-            /** @var array{fence: int, waited: float, position: int} $grant */
-            $grant = unpack('Pfence/ewaited/Vposition', $payload);
-            return new Answer(true, $grant['waited'] / 1000, $grant['position'], $grant['fence'], '', 0.0);
-        }
-        if ($type === self::DENY && strlen($payload) === 13) {
-            /** @var array{reason: int, waited: float, after: int} $denial */
-            $denial = unpack('Creason/ewaited/Vafter', $payload);
-            $reason = self::REASONS[$denial['reason'] - 1] ?? 'unavailable';
-            return new Answer(false, $denial['waited'] / 1000, 0, 0, $reason, $denial['after'] / 1000);
-        }
-        if ($type === self::COUNTED && strlen($payload) === 25) {
-            /** @var array{limit: int, active: int} $counts */
-            $counts = unpack('Cknown/Vlimit/Vactive', $payload);
-            return [$counts['limit'], $counts['active']];
-        }
-        if ($type === self::FAULT) {
-            [$code, $message] = explode("\0", $payload, 2) + ['', ''];
-            $wrong = ['BULKHEAD_NAME', 'BULKHEAD_LIMIT', 'BULKHEAD_WEIGHT', 'BULKHEAD_TIME', 'BULKHEAD_KEY'];
-            return in_array($code, $wrong, true)
-                ? new InvalidArgumentException($message)
-                : new Answer(false, 0.0, 0, 0, 'unavailable', 0.0, $message);
-        }
-        throw $this->fail('it sends what makes no sense');
-    }
-
     private function fail(string $why): BulkheadUnavailableException
     {
-        $this->close();
+        $this->wire->close();
         return new BulkheadUnavailableException("Cannot use the bulkheads at {$this->path}: $why");
-    }
-
-    private function close(): void
-    {
-        if (!$this->closed) {
-            $this->closed = true;
-            @stream_socket_shutdown($this->socket, STREAM_SHUT_RDWR);
-            fclose($this->socket);
-        }
     }
 }

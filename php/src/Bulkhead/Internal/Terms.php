@@ -23,6 +23,9 @@ final class Terms
     private readonly int $leaseMs;
     private readonly int $waitMs;
     private readonly string $path;
+    /** What was asked last, which is mostly asked again, and what its frame says of that. @var array{string, int, int, int} */
+    private array $last = ['', 0, 0, 0];
+    private string $frame = '';
 
     /**
      * @param mixed $store none, so null: users of other libraries may have one
@@ -139,14 +142,18 @@ final class Terms
     /** A slot, or why there is none. */
     private function ask(string $name, int $limit, int $weight, int $waitMs): Slot|Answer
     {
-        self::checkName($name);
-        self::checkLimit($limit);
-        if ($weight < 1 || $weight > 0xFFFFFFFE) {
-            throw new InvalidArgumentException("Expected a weight of at least 1, got $weight");
+        if ($this->last !== [$name, $limit, $weight, $waitMs]) {
+            self::checkName($name);
+            self::checkLimit($limit);
+            if ($weight < 1 || $weight > 0xFFFFFFFE) {
+                throw new InvalidArgumentException("Expected a weight of at least 1, got $weight");
+            }
+            $this->frame = Frames::terms($name, $limit, $weight, $this->leaseMs, $waitMs, $this->maxQueue);
+            $this->last = [$name, $limit, $weight, $waitMs];
         }
         try {
             $connection = $this->connection();
-            $number = $connection->ask($name, $limit, $weight, $this->leaseMs, $waitMs, $this->maxQueue);
+            $number = $connection->ask($this->frame);
             $answer = $connection->expect($number, $waitMs / 1000);
             if ($answer->reason === 'unavailable') {
                 $why = $answer->message !== '' ? $answer->message : 'the server cannot reach what keeps the permits';
@@ -158,7 +165,7 @@ final class Terms
             }
             $connection = null;
             $number = 0;
-            $answer = new Answer(true, 0.0, 0, 0, '', 0.0);
+            $answer = new Answer(true, 0.0, 0, 0);
         }
         if (!$answer->granted) {
             if ($this->onRejected !== null) {

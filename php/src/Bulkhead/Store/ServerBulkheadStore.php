@@ -7,6 +7,7 @@ namespace Fairlead\Bulkhead\Store;
 use Fairlead\Bulkhead\BulkheadUnavailableException;
 use Fairlead\Bulkhead\Internal\Answer;
 use Fairlead\Bulkhead\Internal\Connection;
+use Fairlead\Bulkhead\Internal\Frames;
 use Fairlead\Bulkhead\Internal\Terms;
 use Fairlead\Bulkhead\Internal\Time;
 use InvalidArgumentException;
@@ -66,7 +67,7 @@ class ServerBulkheadStore implements BulkheadStore
         }
         $this->forget();
         $connection = $this->connection();
-        $number = $connection->ask($ask[0], $ask[1], 1, $ask[2], 0, null);
+        $number = $connection->ask(Frames::terms($ask[0], $ask[1], 1, $ask[2], 0, null));
         $answer = $connection->expect($number, 0);
         if ($answer->granted) {
             return $this->keep($connection, $number, $answer);
@@ -125,7 +126,7 @@ class ServerBulkheadStore implements BulkheadStore
         if ($this->ticket === null) {
             [$name, $limit, $leaseMs] = $this->missed;
             $connection = $this->connection();
-            $number = $connection->ask($name, $limit, 1, $leaseMs, $this->waitMs, null);
+            $number = $connection->ask(Frames::terms($name, $limit, 1, $leaseMs, $this->waitMs, null));
             $this->ticket = [$connection, $number];
             $this->ticketUntil = hrtime(true) + $this->waitMs * 1e6;
         }

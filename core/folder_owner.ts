@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { identify } from "./fork/identity.ts";
+import { identify } from "./process_identity.ts";
 
 /** The process that made a folder. */
 export interface FolderOwner {
