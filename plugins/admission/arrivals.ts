@@ -1,4 +1,4 @@
-import { ARRIVED, type Node } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /** Slots at first, and as many as are kept while nobody waits. */
 const least = 64;
@@ -19,13 +19,13 @@ export class Arrivals {
     if (this.#to - this.#from === this.#slots.length) {
       this.#move(this.#slots.length * (2 * this.size > this.#slots.length ? 2 : 1));
     }
-    node[ARRIVED] = this.#to;
+    node.arrived = this.#to;
     this.#slots[this.#to++ & (this.#slots.length - 1)] = node;
     this.size++;
   }
 
   remove(node: Node): void {
-    this.#slots[node[ARRIVED]! & (this.#slots.length - 1)] = undefined;
+    this.#slots[node.arrived & (this.#slots.length - 1)] = undefined;
     if (--this.size > 0) return;
     this.#from = this.#to = 0;
     if (this.#slots.length > least) this.#slots = new Array<Node | undefined>(least).fill(undefined);
@@ -65,7 +65,7 @@ export class Arrivals {
     const slots = new Array<Node | undefined>(length).fill(undefined);
     let to = 0;
     for (const node of this) {
-      node[ARRIVED] = to;
+      node.arrived = to;
       slots[to++] = node;
     }
     this.#slots = slots;

@@ -4,7 +4,7 @@ import { ClassRound } from "./class_round.ts";
 import { defaultClass } from "./classes.ts";
 import type { Fair } from "./gate_options.ts";
 import type { KeyLine } from "./key_line.ts";
-import { LINE, type Node, WEIGHT } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 export interface ClassedLineOptions {
   /** By place of the class. All are one class when absent. */
@@ -73,7 +73,7 @@ export abstract class Turns {
   /** Looks whether somebody of `line` may be let in, and who of its class is next. */
   protected look(line: KeyLine, queue: ClassLine): void {
     if (!this.keyed) return this.next(queue, line.first(queue.newest));
-    const able = line.size > 0 && (!this.capped || !this.above(line.account, line.first(queue.newest)![WEIGHT]!));
+    const able = line.size > 0 && (!this.capped || !this.above(line.account, line.first(queue.newest)!.weight));
     if (able && !line.able) queue.ring.enable(line);
     else if (!able && line.able) queue.ring.disable(line);
     this.choose(queue);
@@ -82,9 +82,9 @@ export abstract class Turns {
   protected choose(queue: ClassLine): void {
     if (!this.keyed) return this.next(queue, queue.common.first(queue.newest));
     let next = queue.ring.choose()?.first(queue.newest);
-    while (this.capped && next !== undefined && this.above(next[LINE]!.account, next[WEIGHT]!)) {
+    while (this.capped && next !== undefined && this.above(next.line!.account, next.weight)) {
       // With the order turned round another of the key is first, and may be too heavy for it now.
-      queue.ring.disable(next[LINE]!);
+      queue.ring.disable(next.line!);
       next = queue.ring.choose()?.first(queue.newest);
     }
     this.next(queue, next);
@@ -94,7 +94,7 @@ export abstract class Turns {
     if (queue.next === undefined && next !== undefined) this.round.resume(queue);
     queue.next = next;
     if (next === undefined || !this.classed) return;
-    const cost = this.timed ? queue.guess(next[LINE]!, next[WEIGHT]!) : next[WEIGHT]!;
+    const cost = this.timed ? queue.guess(next.line!, next.weight) : next.weight;
     queue.finish = queue.started + cost / queue.share;
   }
 
