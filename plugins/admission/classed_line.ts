@@ -44,7 +44,7 @@ export class ClassedLine extends Turns implements WaitingLine {
 
   /** Says where `node` waits, or whose permits it takes: of `account`, as {@linkcode ClassedLine.accountOf} has just found it. */
   assign(node: Node, account: Account | undefined, place: number): void {
-    node.line = (account ?? this.accounts.make(node.waiter!.key!)).line(place);
+    node.line = this.accounts.use(account ?? this.accounts.make(node.waiter!.key!), place);
   }
 
   push(node: Node): void {
@@ -105,7 +105,6 @@ export class ClassedLine extends Turns implements WaitingLine {
   release(node: Node, now: number, ran: boolean): void {
     const line = node.line;
     if (line === undefined) return;
-    node.line = undefined;
     const queue = this.classes[line.place]!, account = line.account;
     if (!ran) this.#correct(line, queue, -(this.timed ? node.cost : node.weight));
     else if (this.timed) {
@@ -142,7 +141,7 @@ export class ClassedLine extends Turns implements WaitingLine {
     for (const each of this.classes) if (each !== own && each.next !== undefined) shares += each.share;
     let ofClass = own.weight + weight;
     if (this.keyed) {
-      const line = account?.line(place);
+      const line = account === undefined || account.idle ? undefined : account.line(place);
       const keys = own.ring.able + (line?.able ? 0 : 1);
       ofClass = Math.min(ofClass, ((line?.weight ?? 0) + weight) * keys);
     }

@@ -5,8 +5,8 @@ import type { Node } from "./queue_node.ts";
 /** The waiters of one key in one class, and where the key stands in the round of that class. */
 export class KeyLine extends Line {
   readonly account: Account;
-  /** The place of the class. */
-  readonly place: number;
+  /** The place of the class: while the key is idle, of the last one it came to. */
+  place: number;
   /** Its next and previous in the round; undefined when it is not in it. */
   after: KeyLine | undefined = undefined;
   before: KeyLine | undefined = undefined;
