@@ -1,49 +1,6 @@
+import { Account } from "./account.ts";
 import { IdleAccounts } from "./idle_accounts.ts";
-import { KeyLine } from "./key_line.ts";
-
-/** What a gate keeps about one key. */
-export class Account {
-  key: string;
-  /** How much of its class it gets compared with others. */
-  share = 1;
-  /** Permits out under its name. */
-  used = 0;
-  /** Its waiters, and the permits they want. */
-  queued = 0;
-  wanted = 0;
-  /** Rounds of classes it takes part in. */
-  rounds = 0;
-  /** Whether the caps on keys are for it: not for those who share a record, nor for waiters without a key. */
-  readonly capped: boolean;
-  /** Whether it neither waits nor holds nor owes: it is kept for when the key comes back. */
-  idle: boolean;
-  /** Its place among {@linkcode IdleAccounts}. */
-  listed = false;
-  listedAfter: Account | undefined = undefined;
-  /** Its line in the class it came to first: of most keys the only one. */
-  first: KeyLine | undefined = undefined;
-  /** Those in other classes. */
-  others: KeyLine[] | undefined = undefined;
-
-  constructor(key: string, capped: boolean) {
-    this.key = key;
-    this.capped = capped;
-    this.idle = capped;
-  }
-
-  line(place: number): KeyLine {
-    const first = this.first ??= new KeyLine(this, place);
-    return first.place === place ? first : this.#other(place);
-  }
-
-  #other(place: number): KeyLine {
-    this.others ??= [];
-    for (const line of this.others) if (line.place === place) return line;
-    const line = new KeyLine(this, place);
-    this.others.push(line);
-    return line;
-  }
-}
+import type { KeyLine } from "./key_line.ts";
 
 /** Records for keys beyond the bound. */
 const shared = 64;
@@ -107,8 +64,7 @@ export class Accounts {
   /** Lets go of a key that neither waits nor holds nor owes. */
   tidy(account: Account): void {
     if (account.queued > 0 || account.used > 0 || account.rounds > 0 || !account.capped || account.idle) return;
-    if (account.first !== undefined) account.first.deficit = account.first.mean = 0;
-    if (account.others !== undefined) { for (const line of account.others) line.deficit = line.mean = 0; }
+    account.forgive();
     account.idle = true;
     this.size--;
     if (account.key.length > longest) this.#known.delete(account.key);
@@ -123,7 +79,7 @@ export class Accounts {
   #begin(account: Account, place: number): void {
     account.idle = false;
     this.size++;
-    if (account.first !== undefined && account.others === undefined) account.first.place = place;
+    if (account.others === undefined) account.place = place;
     if (this.#weigh === undefined) return;
     const share = this.#weigh(account.key);
     account.share = share > 0 && share < Infinity ? share : 1;

@@ -1,4 +1,4 @@
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import { Arrivals } from "./arrivals.ts";
 import { KeyLine } from "./key_line.ts";
 import { KeyRing } from "./key_ring.ts";

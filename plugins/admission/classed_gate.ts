@@ -1,7 +1,7 @@
 import { CoreError } from "../../core/error.ts";
 import type { Criticality, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { whole } from "./checks.ts";
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import type { ClassLine } from "./class_line.ts";
 import { ClassedLine } from "./classed_line.ts";
 import { classes, placeOf } from "./classes.ts";

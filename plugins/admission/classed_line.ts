@@ -1,5 +1,5 @@
 import type { Waiter } from "../../core/contracts/gates.ts";
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import { defaultClass, placeOf } from "./classes.ts";
 import type { ClassLine } from "./class_line.ts";
 import type { KeyLine } from "./key_line.ts";

@@ -1,4 +1,4 @@
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 
 /**
  * Records that nobody uses, those idle longest first, as good as: one that was used again in between keeps the place it had, so that

@@ -1,4 +1,5 @@
-import { type Account, Accounts } from "./accounts.ts";
+import type { Account } from "./account.ts";
+import { Accounts } from "./accounts.ts";
 import { ClassLine } from "./class_line.ts";
 import { ClassRound } from "./class_round.ts";
 import { defaultClass } from "./classes.ts";
@@ -65,8 +66,8 @@ export abstract class Turns {
   /** Looks at all lines of a key with a cap, of which more or less is out. */
   protected lookAll(account: Account): void {
     if (account.queued === 0) return;
-    const { first, others } = account;
-    if (first !== undefined) this.look(first, this.classes[first.place]!);
+    const { others } = account;
+    this.look(account, this.classes[account.place]!);
     if (others !== undefined) { for (const line of others) this.look(line, this.classes[line.place]!); }
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { Account } from "../../plugins/admission/accounts.ts";
+import { Account } from "../../plugins/admission/account.ts";
 import { Arrivals } from "../../plugins/admission/arrivals.ts";
 import { KeyLine } from "../../plugins/admission/key_line.ts";
 import { KeyRing } from "../../plugins/admission/key_ring.ts";
