@@ -37,10 +37,12 @@ export class NodePool {
 
   /** `node` is in no list any more, and its waiter's visit is over. */
   give(node: Node): void {
+    node.state = "done";
+    // Nobody else will have it, so it may say itself that the visit is over, and the waiter need not be touched.
+    if (this.#spares >= most) return;
     (node.waiter as Linked)[NODE] = over;
     node.waiter = undefined;
     node.line = undefined;
-    if (this.#spares >= most) return;
     node.next = this.#spare;
     this.#spare = node;
     this.#spares++;
