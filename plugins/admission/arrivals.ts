@@ -1,12 +1,12 @@
-import { ARRIVED, type Node } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /** Slots at first, and as many as are kept while nobody waits. */
 const least = 64;
 
 /**
  * Waiters in order of arrival who leave in any order: a ring of slots in which who leaves is a hole. Unlike a linked list it
- * touches no neighbours, which in a long line are in no cache. Each hole is passed once, and slots are moved once there are as
- * many as are in use, so everything is O(1), amortised.
+ * touches no neighbours, which in a long line are in no cache. Each hole is passed once, by whoever leaves at either end, so a line
+ * in which most leave in order never has many. Slots are moved once there are as many as are in use: all is O(1), amortised.
  */
 export class Arrivals {
   size = 0;
@@ -19,30 +19,30 @@ export class Arrivals {
     if (this.#to - this.#from === this.#slots.length) {
       this.#move(this.#slots.length * (2 * this.size > this.#slots.length ? 2 : 1));
     }
-    node[ARRIVED] = this.#to;
+    node.arrived = this.#to;
     this.#slots[this.#to++ & (this.#slots.length - 1)] = node;
     this.size++;
   }
 
   remove(node: Node): void {
-    this.#slots[node[ARRIVED]! & (this.#slots.length - 1)] = undefined;
-    if (--this.size > 0) return;
+    const slots = this.#slots, mask = slots.length - 1, at = node.arrived;
+    slots[at & mask] = undefined;
+    if (--this.size > 0) {
+      // There is somebody, so both come to an end.
+      if (at === this.#from) { while (slots[this.#from & mask] === undefined) this.#from++; }
+      else if (at === this.#to - 1) { while (slots[(this.#to - 1) & mask] === undefined) this.#to--; }
+      return;
+    }
     this.#from = this.#to = 0;
     if (this.#slots.length > least) this.#slots = new Array<Node | undefined>(least).fill(undefined);
   }
 
   get oldest(): Node | undefined {
-    if (this.size === 0) return undefined;
-    const slots = this.#slots, mask = slots.length - 1;
-    while (slots[this.#from & mask] === undefined) this.#from++;
-    return slots[this.#from & mask];
+    return this.size === 0 ? undefined : this.#slots[this.#from & (this.#slots.length - 1)];
   }
 
   get latest(): Node | undefined {
-    if (this.size === 0) return undefined;
-    const slots = this.#slots, mask = slots.length - 1;
-    while (slots[(this.#to - 1) & mask] === undefined) this.#to--;
-    return slots[(this.#to - 1) & mask];
+    return this.size === 0 ? undefined : this.#slots[(this.#to - 1) & (this.#slots.length - 1)];
   }
 
   /** From the newest on, at most so many slots, holes among them. */
@@ -63,9 +63,12 @@ export class Arrivals {
 
   #move(length: number): void {
     const slots = new Array<Node | undefined>(length).fill(undefined);
+    const before = this.#slots, mask = before.length - 1;
     let to = 0;
-    for (const node of this) {
-      node[ARRIVED] = to;
+    for (let i = this.#from; i < this.#to; i++) {
+      const node = before[i & mask];
+      if (node === undefined) continue;
+      node.arrived = to;
       slots[to++] = node;
     }
     this.#slots = slots;

@@ -1,7 +1,6 @@
 import { FairGate } from "./fair_gate.ts";
 import { Line } from "./line.ts";
 import type { LineOptions } from "./gate_options.ts";
-import { ENTERED } from "./queue_node.ts";
 
 /**
  * The discipline to compare {@linkcode FairGate} with, not to serve with: permits that come back lie free until the woken
@@ -35,7 +34,7 @@ export class BargingGate extends FairGate {
 
   override get oldestWait(): number {
     let oldest = Infinity;
-    for (const node of this.line) oldest = Math.min(oldest, node[ENTERED]!);
+    for (const node of this.line) oldest = Math.min(oldest, node.entered);
     return this.line.size === 0 ? 0 : this.clock.now() - oldest;
   }
 

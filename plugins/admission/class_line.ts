@@ -1,8 +1,8 @@
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import { Arrivals } from "./arrivals.ts";
 import { KeyLine } from "./key_line.ts";
 import { KeyRing } from "./key_ring.ts";
-import { ENTERED, LINE, type Node, WEIGHT } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /** Of the newest of a class, how many are looked at for one whose key crowds out others. */
 const looked = 16;
@@ -53,14 +53,14 @@ export class ClassLine {
   }
 
   append(node: Node): void {
-    if (this.size++ === 0) this.since = node[ENTERED]!;
-    this.weight += node[WEIGHT]!;
+    if (this.size++ === 0) this.since = node.entered;
+    this.weight += node.weight;
     this.#arrivals?.push(node);
   }
 
   unlink(node: Node): void {
     this.size--;
-    this.weight -= node[WEIGHT]!;
+    this.weight -= node.weight;
     this.#arrivals?.remove(node);
   }
 
@@ -69,7 +69,7 @@ export class ClassLine {
     if (this.#arrivals === undefined) return undefined;
     let found: Node | undefined;
     for (const node of this.#arrivals.newest(looked)) {
-      const theirs = node[LINE]!.account;
+      const theirs = node.line!.account;
       if (!theirs.capped || theirs.queued <= most) continue;
       most = theirs.queued;
       found = node;

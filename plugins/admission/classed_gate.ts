@@ -1,14 +1,14 @@
 import { CoreError } from "../../core/error.ts";
 import type { Criticality, Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { whole } from "./checks.ts";
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import type { ClassLine } from "./class_line.ts";
 import { ClassedLine } from "./classed_line.ts";
 import { classes, placeOf } from "./classes.ts";
 import { Codel } from "./codel.ts";
 import { FairGate } from "./fair_gate.ts";
 import type { GateOptions } from "./gate_options.ts";
-import { ENTERED, EXPIRES, LINE, type Node } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 import { Threshold } from "./threshold.ts";
 
 /** Shares of the classes when nothing else is said. */
@@ -94,37 +94,37 @@ export class ClassedGate extends FairGate {
   }
 
   override enter(waiter: Waiter): "granted" | "queued" | Refusal {
-    const node: Node = waiter;
-    const weight = this.arrive(node);
+    const weight = this.arrive(waiter);
     const line = this.line;
-    const arrived = this.timeFor(node);
-    const late = this.tooLate(node, arrived);
+    const { deadline = Infinity } = waiter;
+    const arrived = this.timeFor(deadline);
+    const late = this.tooLate(deadline, arrived);
     if (late !== undefined) return this.refuse(late);
-    const place = line.placeOf(node);
+    const place = line.placeOf(waiter);
     if (this.#cut(place)) return this.refuse("class");
     if (this.#simple && this.tryEnter(weight)) {
       // Nothing is put down of its class and key, so nothing is when it leaves.
-      if (node[LINE] !== undefined) node[LINE] = undefined;
-      this.hold(node, weight);
+      this.hold(waiter, weight);
       return this.#pass(place);
     }
-    const account = line.accountOf(node);
+    const account = line.accountOf(waiter);
     const above = line.above(account, weight + (account?.wanted ?? 0));
     if (above && (this.#keyQueue === Infinity || weight > this.#keyLimit)) return this.refuse("key");
-    if (!above && !this.#simple && this.tryEnter(weight)) return this.#claim(node, weight, account, place);
+    if (!above && !this.#simple && this.tryEnter(weight)) return this.#claim(waiter, weight, account, place);
     if (account !== undefined && account.capped && account.queued >= this.#keyQueue) return this.refuse("key");
     const now = arrived || this.clock.now();
-    const never = this.hopeless(node, weight, now);
+    const never = this.hopeless(waiter, weight, deadline, now);
     if (never !== undefined) return this.refuse(never);
     const full = line.size >= this.maxQueue;
     const lower = full ? line.lowest(place) : undefined;
     const victim = full ? lower ?? line.classes[place]!.crowding((account?.queued ?? 0) + 1) : undefined;
     if (victim !== undefined) this.decide(victim, lower === undefined ? "key" : "evicted", now);
     else if (full) return this.refuse("full");
+    const node = this.queue(waiter, weight, deadline);
     // Who has just left the line may have been the last of the newcomer's key.
-    line.assign(node, victim === undefined ? account : line.accountOf(node), place);
+    line.assign(node, victim === undefined ? account : line.accountOf(waiter), place);
     const head = line.head;
-    this.park(node, weight, now);
+    this.park(node, now);
     if (victim === undefined && line.head === head) return "queued";
     while (this.grantNext(now));
     return this.outbox.deliverFor(node);
@@ -132,13 +132,13 @@ export class ClassedGate extends FairGate {
 
   protected override grantNext(now: number): boolean {
     const node = this.line.head;
-    if (this.#codel === undefined || node === undefined || !this.fits(node) || node[EXPIRES]! <= now) {
+    if (this.#codel === undefined || node === undefined || !this.fits(node) || node.expires <= now) {
       return super.grantNext(now);
     }
-    const queue = this.line.classes[node[LINE]!.place]!;
+    const queue = this.line.classes[node.line!.place]!;
     const codel = this.#codel[queue.place]!;
     if (this.#newest[queue.place] && this.#turn(queue, codel, now)) return true;
-    const tooLong = codel.judge(now - node[ENTERED]!, now, codel.closes(now) ? this.perMs(now) : 0);
+    const tooLong = codel.judge(now - node.entered, now, codel.closes(now) ? this.perMs(now) : 0);
     // Refusing the last in line would leave the permits idle.
     if (!tooLong || !this.#sheds || this.line.size === 1) return super.grantNext(now);
     this.decide(node, "codel", now);
@@ -148,7 +148,7 @@ export class ClassedGate extends FairGate {
   protected override charge(node: Node, now: number): void {
     const threshold = this.#threshold;
     if (threshold !== undefined) {
-      threshold.observe(now - node[ENTERED]!, now, threshold.closes(now) ? this.perMs(now) : 0);
+      threshold.observe(now - node.entered, now, threshold.closes(now) ? this.perMs(now) : 0);
     }
     this.line.charge(node);
   }
@@ -181,13 +181,13 @@ export class ClassedGate extends FairGate {
       return true;
     }
     const oldest = queue.oldest!;
-    if (!newest || queue.size === 1 || now - oldest[ENTERED]! <= codel.interval) return false;
+    if (!newest || queue.size === 1 || now - oldest.entered <= codel.interval) return false;
     this.decide(oldest, "codel", now);
     return true;
   }
 
-  #claim(node: Node, weight: number, account: Account | undefined, place: number): "granted" {
-    this.hold(node, weight);
+  #claim(waiter: Waiter, weight: number, account: Account | undefined, place: number): "granted" {
+    const node = this.hold(waiter, weight);
     this.line.assign(node, account, place);
     this.line.claim(node, this.line.timed ? this.clock.now() : 0);
     return this.#pass(place);

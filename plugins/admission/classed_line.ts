@@ -1,10 +1,11 @@
-import type { Account } from "./accounts.ts";
+import type { Waiter } from "../../core/contracts/gates.ts";
+import type { Account } from "./account.ts";
 import { defaultClass, placeOf } from "./classes.ts";
 import type { ClassLine } from "./class_line.ts";
 import type { KeyLine } from "./key_line.ts";
 import type { WaitingLine } from "./line.ts";
 import { merged } from "./merged.ts";
-import { COST, LINE, type Node, SEQ, SINCE, WEIGHT } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 import { Turns } from "./turns.ts";
 
 /** How much of a new measurement of slot time goes into the mean. */
@@ -27,27 +28,27 @@ export class ClassedLine extends Turns implements WaitingLine {
   get oldest(): Node | undefined {
     let first: Node | undefined;
     for (const { oldest } of this.classes) {
-      if (oldest !== undefined && (first === undefined || oldest[SEQ]! < first[SEQ]!)) first = oldest;
+      if (oldest !== undefined && (first === undefined || oldest.seq < first.seq)) first = oldest;
     }
     return first;
   }
 
-  placeOf(node: Node): number {
-    return this.classed ? placeOf(node.criticality) : defaultClass;
+  placeOf(waiter: Waiter): number {
+    return this.classed ? placeOf(waiter.criticality) : defaultClass;
   }
 
-  /** The record of the key of `node`; undefined when nobody has used it. */
-  accountOf(node: Node): Account | undefined {
-    return this.keyed ? this.accounts.find(node.key) : this.accounts.common;
+  /** The record of the key of `waiter`; undefined when there is none. */
+  accountOf(waiter: Waiter): Account | undefined {
+    return this.keyed ? this.accounts.find(waiter.key) : this.accounts.common;
   }
 
   /** Says where `node` waits, or whose permits it takes: of `account`, as {@linkcode ClassedLine.accountOf} has just found it. */
   assign(node: Node, account: Account | undefined, place: number): void {
-    node[LINE] = (account ?? this.accounts.make(node.key!)).line(place);
+    node.line = this.accounts.use(account ?? this.accounts.make(node.waiter!.key!), place);
   }
 
   push(node: Node): void {
-    const line = node[LINE]!, weight = node[WEIGHT]!;
+    const line = node.line!, weight = node.weight;
     const queue = this.classes[line.place]!, account = line.account;
     line.push(node);
     queue.append(node);
@@ -62,7 +63,7 @@ export class ClassedLine extends Turns implements WaitingLine {
   }
 
   remove(node: Node): void {
-    const line = node[LINE]!, weight = node[WEIGHT]!;
+    const line = node.line!, weight = node.weight;
     const queue = this.classes[line.place]!, account = line.account;
     const first = line.head === node;
     account.queued--;
@@ -80,39 +81,38 @@ export class ClassedLine extends Turns implements WaitingLine {
 
   /** Charges the class and the key of `node`, which has permits from now on and leaves the line next. */
   charge(node: Node): void {
-    const line = node[LINE]!, weight = node[WEIGHT]!;
+    const line = node.line!, weight = node.weight;
     const queue = this.classes[line.place]!;
     const cost = this.timed ? queue.guess(line, weight) : weight;
     this.round.charge(queue, cost);
     if (this.keyed) queue.ring.charge(line, cost);
-    if (this.timed) node[COST] = cost;
+    if (this.timed) node.cost = cost;
     this.#count(line.account, weight);
   }
 
   /** Puts down permits of `node`, which did not have to wait. */
   claim(node: Node, now: number): void {
     if (this.timed) {
-      node[COST] = 0;
-      node[SINCE] = now;
+      node.cost = 0;
+      node.since = now;
     }
-    const { account } = node[LINE]!;
-    this.#count(account, node[WEIGHT]!);
+    const { account } = node.line!;
+    this.#count(account, node.weight);
     if (this.capped) this.lookAll(account);
   }
 
   /** Takes note that the permits of `node` are back. `ran`: it was told that it had them. */
   release(node: Node, now: number, ran: boolean): void {
-    const line = node[LINE];
+    const line = node.line;
     if (line === undefined) return;
-    node[LINE] = undefined;
     const queue = this.classes[line.place]!, account = line.account;
-    if (!ran) this.#correct(line, queue, -(this.timed ? node[COST]! : node[WEIGHT]!));
+    if (!ran) this.#correct(line, queue, -(this.timed ? node.cost : node.weight));
     else if (this.timed) {
-      const weight = node[WEIGHT]!, cost = node[COST]!, spent = (now - node[SINCE]!) * weight;
+      const weight = node.weight, cost = node.cost, spent = (now - node.since) * weight;
       this.#learn(line, queue, spent / weight);
       if (cost > 0) this.#correct(line, queue, spent - cost);
     }
-    this.#count(account, -node[WEIGHT]!);
+    this.#count(account, -node.weight);
     if (this.capped) this.lookAll(account);
     this.accounts.tidy(account);
     if (ran && !this.timed && !this.capped) return;
@@ -130,18 +130,18 @@ export class ClassedLine extends Turns implements WaitingLine {
   }
 
   rival(node: Node): Node | undefined {
-    return node[LINE]?.head;
+    return node.line?.head;
   }
 
-  ahead(node: Node, weight: number): number {
-    const place = this.placeOf(node), own = this.classes[place]!;
-    const account = this.accountOf(node);
+  ahead(waiter: Waiter, weight: number): number {
+    const place = this.placeOf(waiter), own = this.classes[place]!;
+    const account = this.accountOf(waiter);
     if (own.newest || this.above(account, weight)) return 0;
     let shares = own.share;
     for (const each of this.classes) if (each !== own && each.next !== undefined) shares += each.share;
     let ofClass = own.weight + weight;
     if (this.keyed) {
-      const line = account?.line(place);
+      const line = account === undefined || account.idle ? undefined : account.line(place);
       const keys = own.ring.able + (line?.able ? 0 : 1);
       ofClass = Math.min(ofClass, ((line?.weight ?? 0) + weight) * keys);
     }

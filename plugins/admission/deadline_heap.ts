@@ -1,8 +1,8 @@
-import { EXPIRES, type Node, SEQ, SLOT } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /** Whether the wait of `a` ends before that of `b`; at the same moment, whoever came first. */
 export function endsBefore(a: Node, b: Node): boolean {
-  return a[EXPIRES]! < b[EXPIRES]! || (a[EXPIRES]! === b[EXPIRES]! && a[SEQ]! < b[SEQ]!);
+  return a.expires < b.expires || (a.expires === b.expires && a.seq < b.seq);
 }
 
 /** A binary heap of waiters by deadline. Each knows its slot, so one in the middle is removed in O(log n). */
@@ -19,13 +19,13 @@ export class DeadlineHeap {
   }
 
   remove(node: Node): void {
-    const slot = node[SLOT];
-    if (slot === undefined || slot < 0) return;
-    node[SLOT] = -1;
+    const slot = node.slot;
+    if (slot < 0) return;
+    node.slot = -1;
     const last = this.#nodes.pop()!;
     if (last === node) return;
     this.#rise(last, slot);
-    this.#sink(last, last[SLOT]!);
+    this.#sink(last, last.slot);
   }
 
   #rise(node: Node, slot: number): void {
@@ -58,6 +58,6 @@ export class DeadlineHeap {
 
   #put(node: Node, slot: number): void {
     this.#nodes[slot] = node;
-    node[SLOT] = slot;
+    node.slot = slot;
   }
 }

@@ -2,7 +2,7 @@ import { Alarm } from "../../core/alarm.ts";
 import type { Clock } from "../../core/clock.ts";
 import { DeadlineHeap, endsBefore } from "./deadline_heap.ts";
 import type { WaitingLine } from "./line.ts";
-import { ENTERED, EXPIRES, type Node } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /**
  * When the waits of a line end. Whoever came first has its grace window end first, so the line itself is the queue of those
@@ -25,9 +25,9 @@ export class Deadlines {
   /** Sets when the wait of `node` ends, once and for all. */
   watch(node: Node, now: number): void {
     const graceEnds = now + this.#grace;
-    const deadline = node.deadline ?? Infinity;
+    const { deadline } = node;
     const expires = deadline < graceEnds ? deadline : graceEnds;
-    node[EXPIRES] = expires;
+    node.expires = expires;
     if (expires === Infinity) return;
     if (expires < graceEnds || !this.#sorted) this.#heap.add(node);
     this.#alarm.by(expires, now);
@@ -42,18 +42,18 @@ export class Deadlines {
     const own = this.#heap.first;
     const oldest = this.#line.oldest;
     const first = own !== undefined && oldest !== undefined && endsBefore(own, oldest) ? own : oldest;
-    return first !== undefined && first[EXPIRES]! <= now ? first : undefined;
+    return first !== undefined && first.expires <= now ? first : undefined;
   }
 
   /** What ended the wait of `node`. */
   reason(node: Node): "deadline" | "grace" {
-    return node.deadline !== undefined && node.deadline <= node[ENTERED]! + this.#grace ? "deadline" : "grace";
+    return node.deadline <= node.entered + this.#grace ? "deadline" : "grace";
   }
 
   /** Has the alarm ring for the next wait that ends. */
   rearm(now: number): void {
-    const first = this.#heap.first?.[EXPIRES] ?? Infinity;
-    const oldest = (this.#line.oldest?.[ENTERED] ?? Infinity) + this.#grace;
+    const first = this.#heap.first?.expires ?? Infinity;
+    const oldest = (this.#line.oldest?.entered ?? Infinity) + this.#grace;
     this.#alarm.by(Math.min(first, oldest), now);
   }
 

@@ -7,7 +7,7 @@ import { secondsToDrain } from "./drain_rate.ts";
 import { GateCore } from "./gate_core.ts";
 import type { LineOptions } from "./gate_options.ts";
 import { Line, type WaitingLine } from "./line.ts";
-import { ENTERED, type Node, OWNER, STATE, WEIGHT } from "./queue_node.ts";
+import { type Linked, NODE } from "./queue_node.ts";
 
 /** One who waits, for whoever wants to look. */
 export interface WaiterView {
@@ -62,12 +62,12 @@ export class FairGate extends GateCore implements Gate {
   /** How long the one who has waited longest has, in ms; 0 when nobody waits. */
   get oldestWait(): number {
     const oldest = this.line.oldest;
-    return oldest === undefined ? 0 : this.clock.now() - oldest[ENTERED]!;
+    return oldest === undefined ? 0 : this.clock.now() - oldest.entered;
   }
 
   /** Who has the next permits, unless something changes; undefined when nobody waits for permits of the gate. */
   get next(): Waiter | undefined {
-    return this.line.head;
+    return this.line.head?.waiter;
   }
 
   /** Waiters of one class. Where classes are not told apart, all are `critical`. */
@@ -91,8 +91,8 @@ export class FairGate extends GateCore implements Gate {
     const shown: WaiterView[] = [];
     for (const node of this.line) {
       if (shown.length >= most) break;
-      const { criticality = "critical", key } = node;
-      shown.push({ criticality, key, weight: node[WEIGHT]!, waitedMs: now - node[ENTERED]! });
+      const { criticality = "critical", key } = node.waiter!;
+      shown.push({ criticality, key, weight: node.weight, waitedMs: now - node.entered });
     }
     return shown;
   }
@@ -106,29 +106,36 @@ export class FairGate extends GateCore implements Gate {
   }
 
   enter(waiter: Waiter): "granted" | "queued" | Refusal {
-    const node: Node = waiter;
-    const weight = this.arrive(node);
-    const arrived = this.timeFor(node);
-    const late = this.tooLate(node, arrived);
+    const weight = this.arrive(waiter);
+    const { deadline = Infinity } = waiter;
+    const arrived = this.timeFor(deadline);
+    const late = this.tooLate(deadline, arrived);
     if (late !== undefined) return this.refuse(late);
-    if (this.tryEnter(weight)) return this.hold(node, weight);
+    if (this.tryEnter(weight)) {
+      this.hold(waiter, weight);
+      return "granted";
+    }
     if (this.line.size >= this.maxQueue) return this.refuse("full");
     const now = arrived || this.clock.now();
-    const never = this.hopeless(node, weight, now);
+    const never = this.hopeless(waiter, weight, deadline, now);
     if (never !== undefined) return this.refuse(never);
-    this.park(node, weight, now);
+    this.park(this.queue(waiter, weight, deadline), now);
     return "queued";
   }
 
   cancel(waiter: Waiter): boolean {
-    const node: Node = waiter;
-    const state = node[STATE];
-    if (node[OWNER] !== this || state === "done" || state === "held") return false;
+    const node = (waiter as Linked)[NODE];
+    if (node === undefined || node.owner !== this) return false;
+    const state = node.state;
+    if (state === "done" || state === "held") return false;
     const head = this.line.head;
-    if (state === "queued") this.unlink(node, this.clock.now());
-    node[STATE] = "done";
+    node.state = "done";
     this.tally.cancelled++;
-    if (state === "granted") this.takeBack(node[WEIGHT]!, node, false);
+    if (state === "queued") {
+      this.unlink(node, this.clock.now());
+      this.nodes.give(node);
+    }
+    if (state === "granted") this.comeBack(node, false);
     else if (this.line.head !== head) this.serve();
     return true;
   }
@@ -149,7 +156,7 @@ export class FairGate extends GateCore implements Gate {
         `Cannot give back ${held} permits at gate ${this.name}: ${this.unbound} are out that belong to no waiter with a key`,
       );
     }
-    this.takeBack(held, undefined, true);
+    this.takeBack(held);
   }
 
   /** As in {@linkcode Gate}. Waiters that want more than the new limit are refused as `full`: they could wait for ever. */
@@ -159,7 +166,7 @@ export class FairGate extends GateCore implements Gate {
     this.rate.scale(limit / before);
     if (limit < before && this.line.weight > this.line.size) {
       const now = this.clock.now();
-      for (const node of this.line) if (node[WEIGHT]! > limit) this.decide(node, "full", now);
+      for (const node of this.line) if (node.weight > limit) this.decide(node, "full", now);
     }
     this.serve();
     this.deliver();
@@ -200,9 +207,10 @@ export class FairGate extends GateCore implements Gate {
     return this.inUse;
   }
 
-  #leaves(node: Node): void {
-    if (node[OWNER] !== this || node[STATE] !== "held") return;
-    node[STATE] = "done";
-    this.takeBack(node[WEIGHT]!, node, true);
+  #leaves(waiter: Waiter): void {
+    const node = (waiter as Linked)[NODE];
+    if (node === undefined || node.owner !== this || node.state !== "held") return;
+    node.state = "done";
+    this.comeBack(node, true);
   }
 }

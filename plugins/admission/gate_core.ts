@@ -1,5 +1,5 @@
 import { CoreError } from "../../core/error.ts";
-import type { Refusal } from "../../core/contracts/gates.ts";
+import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { throwLater, whole } from "./checks.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { type Tally, tally } from "./counts.ts";
@@ -8,8 +8,9 @@ import { DrainRate } from "./drain_rate.ts";
 import { Forecast } from "./forecast.ts";
 import type { LineOptions } from "./gate_options.ts";
 import type { WaitingLine } from "./line.ts";
+import { NodePool } from "./node_pool.ts";
 import { Outbox } from "./outbox.ts";
-import { ENTERED, EXPIRES, type Node, OWNER, SEQ, SINCE, STATE, WEIGHT } from "./queue_node.ts";
+import { type Linked, NODE, type Node } from "./queue_node.ts";
 
 /**
  * How permits and places in line change hands: what all gates have in common, and those that differ change.
@@ -25,6 +26,7 @@ export abstract class GateCore {
   protected readonly line: WaitingLine;
   protected readonly tally: Tally = tally();
   protected readonly outbox: Outbox;
+  protected readonly nodes: NodePool = new NodePool(this);
   protected readonly rate: DrainRate = new DrainRate();
   protected readonly deadlines: Deadlines;
   protected max: number;
@@ -48,7 +50,7 @@ export abstract class GateCore {
     if (predict !== false) this.#forecast = new Forecast(this.grace, predict === true);
     this.#onOvertake = options.onOvertake;
     this.#onRefused = options.onRefused;
-    this.outbox = new Outbox(this.tally, options.onError ?? throwLater, options.onRefused);
+    this.outbox = new Outbox(this.tally, this.nodes, options.onError ?? throwLater, options.onRefused);
     this.deadlines = new Deadlines(line, this.grace, sorted, this.clock, () => this.#expire());
   }
 
@@ -65,21 +67,21 @@ export abstract class GateCore {
   protected grantNext(now: number): boolean {
     const node = this.line.head;
     if (node === undefined || !this.fits(node)) return false;
-    if (node[EXPIRES]! <= now) {
+    if (node.expires <= now) {
       this.decide(node, this.deadlines.reason(node), now);
       return true;
     }
     this.charge(node, now);
-    node[SINCE] = now;
+    node.since = now;
     this.decide(node, "granted", now);
-    this.inUse += node[WEIGHT]!;
+    this.inUse += node.weight;
     const rival = this.line.rival(node);
-    if (rival !== undefined && rival[SEQ]! < node[SEQ]!) this.overtaken();
+    if (rival !== undefined && rival.seq < node.seq) this.overtaken();
     return true;
   }
 
   protected fits(node: Node): boolean {
-    return this.inUse + node[WEIGHT]! <= this.max;
+    return this.inUse + node.weight <= this.max;
   }
 
   /** `node`, still in line, is about to get its permits. */
@@ -96,33 +98,32 @@ export abstract class GateCore {
   }
 
   /** The permits a newcomer wants. */
-  protected arrive(node: Node): number {
-    if (node[STATE] !== undefined) {
+  protected arrive(waiter: Waiter): number {
+    if ((waiter as Linked)[NODE] !== undefined) {
       throw new CoreError("ADMISSION_REUSED", `Cannot wait at gate ${this.name} twice with one waiter; use a new one`);
     }
-    const weight = node.weight ?? 1;
+    const weight = waiter.weight ?? 1;
     if (weight !== 1) this.check(weight);
     return weight;
   }
 
   /** The time, if a newcomer has a deadline to compare it with, and 0 when it need not be known yet. */
-  protected timeFor(node: Node): number {
-    return node.deadline === undefined ? 0 : this.clock.now();
+  protected timeFor(deadline: number): number {
+    return deadline === Infinity ? 0 : this.clock.now();
   }
 
   /** Why a newcomer has no business here any more. */
-  protected tooLate(node: Node, now: number): "draining" | "deadline" | undefined {
+  protected tooLate(deadline: number, now: number): "draining" | "deadline" | undefined {
     if (this.shut) return "draining";
-    return node.deadline !== undefined && node.deadline <= now ? "deadline" : undefined;
+    return deadline <= now ? "deadline" : undefined;
   }
 
   /** Why a newcomer who has to wait would wait in vain. */
-  protected hopeless(node: Node, weight: number, now: number): "grace" | "predicted" | undefined {
+  protected hopeless(waiter: Waiter, weight: number, deadline: number, now: number): "grace" | "predicted" | undefined {
     if (this.grace <= 0) return "grace";
     const forecast = this.#forecast;
     if (forecast === undefined || this.line.head === undefined) return undefined;
-    const { deadline = Infinity } = node;
-    return forecast.tooMany(this.line.ahead(node, weight), this.max, deadline - now, now) ? "predicted" : undefined;
+    return forecast.tooMany(this.line.ahead(waiter, weight), this.max, deadline - now, now) ? "predicted" : undefined;
   }
 
   /** Permits that come back per ms while somebody waits. */
@@ -137,20 +138,27 @@ export abstract class GateCore {
     return reason;
   }
 
-  /** Puts down that `node` has its permits without having waited. */
-  protected hold(node: Node, weight: number): "granted" {
-    node[OWNER] = this;
-    node[STATE] = "held";
-    node[WEIGHT] = weight;
-    return "granted";
+  /** Puts down that `waiter` has its permits without having waited. */
+  protected hold(waiter: Waiter, weight: number): Node {
+    const node = this.nodes.take(waiter);
+    node.state = "held";
+    node.weight = weight;
+    node.since = 0;
+    return node;
   }
 
-  protected park(node: Node, weight: number, now: number): void {
-    node[OWNER] = this;
-    node[STATE] = "queued";
-    node[SEQ] = this.#seq++;
-    node[WEIGHT] = weight;
-    node[ENTERED] = now;
+  /** A node with which `waiter` can be parked. */
+  protected queue(waiter: Waiter, weight: number, deadline: number): Node {
+    const node = this.nodes.take(waiter);
+    node.state = "queued";
+    node.weight = weight;
+    node.deadline = deadline;
+    return node;
+  }
+
+  protected park(node: Node, now: number): void {
+    node.seq = this.#seq++;
+    node.entered = now;
     const stood = this.line.head !== undefined;
     this.line.push(node);
     if (!stood && this.line.head !== undefined) this.stands(now);
@@ -167,8 +175,8 @@ export abstract class GateCore {
   protected decide(node: Node, outcome: "granted" | Refusal, now: number): void {
     this.unlink(node, now);
     if (outcome === "grace") this.#forecast?.inVain(now);
-    node[STATE] = outcome;
-    node[ENTERED] = now - node[ENTERED]!;
+    node.state = outcome;
+    node.entered = now - node.entered;
     this.outbox.post(node);
   }
 
@@ -184,25 +192,35 @@ export abstract class GateCore {
   /** The permits of `node` are back, `ran`: it was told that it had them. Somebody may be next who was not before. */
   protected settle(_node: Node, _ran: boolean): void {}
 
-  /** So many permits are back, those of `node` if they were a waiter's. */
-  protected takeBack(weight: number, node: Node | undefined, ran: boolean): void {
-    this.inUse -= weight;
-    if (this.line.head !== undefined) {
-      this.rate.count(weight);
-      this.#forecast?.returned(weight);
-    }
-    if (node !== undefined) this.settle(node, ran);
-    if (this.line.head !== undefined) {
-      const now = this.clock.now();
-      if (node !== undefined && ran) this.#learn(node, now);
-      this.serve(now);
-    } else if (this.shut && this.inUse === 0) { for (const resolve of this.#drained.splice(0)) resolve(); }
+  /** The permits of `node` are back, `ran`: it was told that it had them. Then the node is spare, unless the outbox still has it. */
+  protected comeBack(node: Node, ran: boolean): void {
+    const { weight, since } = node;
+    this.#countBack(weight);
+    this.settle(node, ran);
+    if (ran) this.nodes.give(node);
+    if (this.line.head === undefined) return this.#emptied();
+    const now = this.clock.now();
+    if (ran && since > 0) this.#forecast?.held(now - since, weight);
+    this.serve(now);
   }
 
-  /** The permits of `node`, which somebody may have waited for, were out until `now`. */
-  #learn(node: Node, now: number): void {
-    const since = node[SINCE];
-    if (since !== undefined && since > 0) this.#forecast?.held(now - since, node[WEIGHT]!);
+  /** So many permits are back, nobody knows whose. */
+  protected takeBack(weight: number): void {
+    this.#countBack(weight);
+    if (this.line.head === undefined) this.#emptied();
+    else this.serve(this.clock.now());
+  }
+
+  #countBack(weight: number): void {
+    this.inUse -= weight;
+    if (this.line.head === undefined) return;
+    this.rate.count(weight);
+    this.#forecast?.returned(weight);
+  }
+
+  #emptied(): void {
+    if (!this.shut || this.inUse > 0) return;
+    for (const resolve of this.#drained.splice(0)) resolve();
   }
 
   /** Resolves when no permit is out. */

@@ -1,12 +1,12 @@
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import { Line } from "./line.ts";
 import type { Node } from "./queue_node.ts";
 
 /** The waiters of one key in one class, and where the key stands in the round of that class. */
 export class KeyLine extends Line {
-  readonly account: Account;
-  /** The place of the class. */
-  readonly place: number;
+  account: Account;
+  /** The place of the class: while the key is idle, of the last one it came to. */
+  place: number;
   /** Its next and previous in the round; undefined when it is not in it. */
   after: KeyLine | undefined = undefined;
   before: KeyLine | undefined = undefined;
@@ -17,9 +17,10 @@ export class KeyLine extends Line {
   /** Mean time one of its permits is out, in ms; 0 before the first has come back. */
   mean = 0;
 
-  constructor(account: Account, place: number) {
+  /** Without an account it is an account itself. */
+  constructor(account: Account | undefined, place: number) {
     super();
-    this.account = account;
+    this.account = account ?? (this as KeyLine as Account);
     this.place = place;
   }
 

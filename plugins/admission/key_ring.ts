@@ -1,4 +1,4 @@
-import type { Account } from "./accounts.ts";
+import type { Account } from "./account.ts";
 import type { KeyLine } from "./key_line.ts";
 
 /** Most rounds a key can owe: what it ran beyond that is forgiven. */

@@ -1,4 +1,5 @@
-import { NEXT, type Node, PREV, WEIGHT } from "./queue_node.ts";
+import type { Waiter } from "../../core/contracts/gates.ts";
+import type { Node } from "./queue_node.ts";
 
 /** Those who wait at a gate, and who of them is next. */
 export interface WaitingLine {
@@ -13,8 +14,8 @@ export interface WaitingLine {
   remove(node: Node): void;
   /** Who still waits and must not be passed by `node`, which has just left the line. */
   rival(node: Node): Node | undefined;
-  /** Permits that come back before `node` has its own, at most, were it to get in line now; 0 when nobody can say. */
-  ahead(node: Node, weight: number): number;
+  /** Permits that come back before `waiter` has its own, at most, were it to get in line now; 0 when nobody can say. */
+  ahead(waiter: Waiter, weight: number): number;
   /** In order of arrival; the one it gives may be removed. */
   [Symbol.iterator](): Iterator<Node>;
 }
@@ -35,38 +36,38 @@ export class Line implements WaitingLine {
 
   push(node: Node): void {
     const tail = this.tail;
-    node[PREV] = tail;
-    node[NEXT] = undefined;
+    node.prev = tail;
+    node.next = undefined;
     if (tail === undefined) this.head = node;
-    else tail[NEXT] = node;
+    else tail.next = node;
     this.tail = node;
     this.size++;
-    this.weight += node[WEIGHT]!;
+    this.weight += node.weight;
   }
 
   remove(node: Node): void {
-    const next = node[NEXT];
-    const prev = node[PREV];
+    const next = node.next;
+    const prev = node.prev;
     if (prev === undefined) this.head = next;
-    else prev[NEXT] = next;
+    else prev.next = next;
     if (next === undefined) this.tail = prev;
-    else next[PREV] = prev;
-    node[NEXT] = node[PREV] = undefined;
+    else next.prev = prev;
+    node.next = node.prev = undefined;
     this.size--;
-    this.weight -= node[WEIGHT]!;
+    this.weight -= node.weight;
   }
 
   rival(_node: Node): Node | undefined {
     return this.head;
   }
 
-  ahead(_node: Node, weight: number): number {
+  ahead(_waiter: Waiter, weight: number): number {
     return this.weight + weight;
   }
 
   *[Symbol.iterator](): Generator<Node> {
     for (let node = this.head; node !== undefined;) {
-      const next: Node | undefined = node[NEXT];
+      const next: Node | undefined = node.next;
       yield node;
       node = next;
     }

@@ -1,4 +1,4 @@
-import { type Node, SEQ } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 /**
  * The waiters of several lines, each in order of arrival, as one such line. Of each line no more is read than is asked for, and one;
@@ -12,7 +12,7 @@ export function* merged(lines: readonly Iterable<Node>[]): Generator<Node> {
   for (;;) {
     let first: (typeof ends)[number] | undefined;
     for (const end of ends) {
-      if (end.head !== undefined && (first === undefined || end.head[SEQ]! < first.head![SEQ]!)) first = end;
+      if (end.head !== undefined && (first === undefined || end.head.seq < first.head!.seq)) first = end;
     }
     if (first === undefined) return;
     yield first.head!;

@@ -1,6 +1,7 @@
-import { ENTERED, NEXT, type Node, STATE } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 import type { Refusal } from "../../core/contracts/gates.ts";
 import type { Tally } from "./counts.ts";
+import type { NodePool } from "./node_pool.ts";
 
 /**
  * Decided waiters whose callbacks are still to run, in order of decision. Callbacks run one after the other and never
@@ -9,6 +10,7 @@ import type { Tally } from "./counts.ts";
  */
 export class Outbox {
   readonly #tally: Tally;
+  readonly #nodes: NodePool;
   readonly #onError: (error: unknown) => void;
   readonly #onRefused: ((reason: Refusal) => void) | undefined;
   #first: Node | undefined = undefined;
@@ -18,7 +20,13 @@ export class Outbox {
   #newcomer: Node | undefined = undefined;
   #verdict: "queued" | "granted" | Refusal = "queued";
 
-  constructor(tally: Tally, onError: (error: unknown) => void, onRefused?: (reason: Refusal) => void) {
+  constructor(
+    tally: Tally,
+    nodes: NodePool,
+    onError: (error: unknown) => void,
+    onRefused?: (reason: Refusal) => void,
+  ) {
+    this.#nodes = nodes;
     this.#onRefused = onRefused;
     this.#tally = tally;
     this.#onError = onError;
@@ -26,9 +34,9 @@ export class Outbox {
 
   /** `node` has left the line, so its link is free to be used here. */
   post(node: Node): void {
-    node[NEXT] = undefined;
+    node.next = undefined;
     if (this.#last === undefined) this.#first = node;
-    else this.#last[NEXT] = node;
+    else this.#last.next = node;
     this.#last = node;
   }
 
@@ -49,27 +57,29 @@ export class Outbox {
     if (this.#delivering) return;
     this.#delivering = true;
     for (let node = this.#first; node !== undefined; node = this.#first) {
-      this.#first = node[NEXT];
+      this.#first = node.next;
       if (this.#first === undefined) this.#last = undefined;
-      node[NEXT] = undefined;
+      node.next = undefined;
       this.#tell(node);
     }
     this.#delivering = false;
   }
 
   #tell(node: Node): void {
-    const outcome = node[STATE]!;
-    if (outcome === "done" || outcome === "held") return;
-    node[STATE] = outcome === "granted" ? "held" : "done";
+    const outcome = node.state, waited = node.entered, waiter = node.waiter!;
+    if (outcome === "granted") node.state = "held";
+    else this.#nodes.give(node);
+    // Who was decided on has left by itself since.
+    if (outcome === "done") return;
     if (node === this.#newcomer) return this.#say(outcome as "granted" | Refusal);
     try {
       if (outcome === "granted") {
         this.#tally.queued++;
-        node.onGrant(node[ENTERED]!);
-      } else if (outcome !== "queued" && outcome !== "cancelled") {
+        waiter.onGrant(waited);
+      } else if (outcome !== "queued" && outcome !== "held" && outcome !== "cancelled") {
         this.#tally.refused[outcome]++;
         this.#onRefused?.(outcome);
-        node.onRefuse(outcome, node[ENTERED]!);
+        waiter.onRefuse(outcome, waited);
       }
     } catch (error) {
       this.#onError(error);

@@ -1,10 +1,11 @@
-import { type Account, Accounts } from "./accounts.ts";
+import type { Account } from "./account.ts";
+import { Accounts } from "./accounts.ts";
 import { ClassLine } from "./class_line.ts";
 import { ClassRound } from "./class_round.ts";
 import { defaultClass } from "./classes.ts";
 import type { Fair } from "./gate_options.ts";
 import type { KeyLine } from "./key_line.ts";
-import { LINE, type Node, WEIGHT } from "./queue_node.ts";
+import type { Node } from "./queue_node.ts";
 
 export interface ClassedLineOptions {
   /** By place of the class. All are one class when absent. */
@@ -65,15 +66,15 @@ export abstract class Turns {
   /** Looks at all lines of a key with a cap, of which more or less is out. */
   protected lookAll(account: Account): void {
     if (account.queued === 0) return;
-    const { first, others } = account;
-    if (first !== undefined) this.look(first, this.classes[first.place]!);
+    const { others } = account;
+    this.look(account, this.classes[account.place]!);
     if (others !== undefined) { for (const line of others) this.look(line, this.classes[line.place]!); }
   }
 
   /** Looks whether somebody of `line` may be let in, and who of its class is next. */
   protected look(line: KeyLine, queue: ClassLine): void {
     if (!this.keyed) return this.next(queue, line.first(queue.newest));
-    const able = line.size > 0 && (!this.capped || !this.above(line.account, line.first(queue.newest)![WEIGHT]!));
+    const able = line.size > 0 && (!this.capped || !this.above(line.account, line.first(queue.newest)!.weight));
     if (able && !line.able) queue.ring.enable(line);
     else if (!able && line.able) queue.ring.disable(line);
     this.choose(queue);
@@ -82,9 +83,9 @@ export abstract class Turns {
   protected choose(queue: ClassLine): void {
     if (!this.keyed) return this.next(queue, queue.common.first(queue.newest));
     let next = queue.ring.choose()?.first(queue.newest);
-    while (this.capped && next !== undefined && this.above(next[LINE]!.account, next[WEIGHT]!)) {
+    while (this.capped && next !== undefined && this.above(next.line!.account, next.weight)) {
       // With the order turned round another of the key is first, and may be too heavy for it now.
-      queue.ring.disable(next[LINE]!);
+      queue.ring.disable(next.line!);
       next = queue.ring.choose()?.first(queue.newest);
     }
     this.next(queue, next);
@@ -94,7 +95,7 @@ export abstract class Turns {
     if (queue.next === undefined && next !== undefined) this.round.resume(queue);
     queue.next = next;
     if (next === undefined || !this.classed) return;
-    const cost = this.timed ? queue.guess(next[LINE]!, next[WEIGHT]!) : next[WEIGHT]!;
+    const cost = this.timed ? queue.guess(next.line!, next.weight) : next.weight;
     queue.finish = queue.started + cost / queue.share;
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { Account } from "../../plugins/admission/accounts.ts";
+import { Account } from "../../plugins/admission/account.ts";
 import { Arrivals } from "../../plugins/admission/arrivals.ts";
 import { KeyLine } from "../../plugins/admission/key_line.ts";
 import { KeyRing } from "../../plugins/admission/key_ring.ts";
-import type { Node } from "../../plugins/admission/queue_node.ts";
+import { Node } from "../../plugins/admission/queue_node.ts";
 
-const node = (): Node => ({ onGrant() {}, onRefuse() {} });
+const node = (): Node => new Node({});
 
 describe("arrivals", () => {
   test("are what an array would be, whoever leaves, through growth and compaction", () => {

@@ -1,7 +1,7 @@
 import type { Waiter } from "../../core/contracts/gates.ts";
 import { ClassedGate } from "../../plugins/admission/classed_gate.ts";
 import type { GateOptions } from "../../plugins/admission/gate_options.ts";
-import { LINE, type Node, OWNER, STATE, WEIGHT } from "../../plugins/admission/queue_node.ts";
+import { type Linked, NODE, type Node } from "../../plugins/admission/queue_node.ts";
 import type { GateClass } from "./seeded_bugs.ts";
 
 /** The oldest of the lowest class gives its place, not the newest. */
@@ -47,9 +47,9 @@ class KeyCountedLate extends ClassedGate {
     super(options);
     const charge = this.line.charge.bind(this.line);
     this.line.charge = (node) => {
-      const { account } = node[LINE]!;
+      const { account } = node.line!;
       charge(node);
-      account.used -= node[WEIGHT]!;
+      account.used -= node.weight;
     };
   }
 }
@@ -92,11 +92,10 @@ class NewestFirst extends ClassedGate {
 /** Permits given back twice come back twice. */
 class ReturnedTwice extends ClassedGate {
   override leave(held: number | Waiter = 1): void {
-    const node = held as Node;
-    if (typeof held !== "number" && node[OWNER] === this && node[STATE] === "done" && this.used > 0) {
-      node[STATE] = "held";
-    }
     super.leave(held);
+    if (typeof held === "number" || this.used === 0) return;
+    const node = this.hold(held, (held as Linked)[NODE]!.weight);
+    node.line = undefined;
   }
 }
 

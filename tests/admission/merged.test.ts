@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ClassedGate } from "../../plugins/admission/classed_gate.ts";
 import { merged } from "../../plugins/admission/merged.ts";
-import { type Node, SEQ } from "../../plugins/admission/queue_node.ts";
+import { Node } from "../../plugins/admission/queue_node.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
-const node = (seq: number): Node => ({ onGrant() {}, onRefuse() {}, [SEQ]: seq });
+const node = (seq: number): Node => Object.assign(new Node({}), { seq });
 
 describe("lines in one order", () => {
   test("are what sorting them would be, also while those it gives leave", () => {
@@ -39,7 +39,7 @@ describe("lines in one order", () => {
     };
     const first: number[] = [];
     for (const one of merged([line(0), line(1), []])) {
-      if (first.push(one[SEQ]!) === 100) break;
+      if (first.push(one.seq) === 100) break;
     }
     expect(first).toEqual(Array.from({ length: 100 }, (_, i) => i));
     expect(read).toBeLessThan(103);

@@ -2,7 +2,7 @@ import type { Refusal, Waiter } from "../../core/contracts/gates.ts";
 import { FairGate } from "../../plugins/admission/fair_gate.ts";
 import type { GateOptions } from "../../plugins/admission/gate_options.ts";
 import type { Line } from "../../plugins/admission/line.ts";
-import { type Node, STATE } from "../../plugins/admission/queue_node.ts";
+import { type Linked, NODE } from "../../plugins/admission/queue_node.ts";
 
 /** A gate with one classic mistake in it: what the checkers must be able to find. */
 export type GateClass = new (options: GateOptions) => FairGate;
@@ -28,8 +28,7 @@ class CancelWakesNobody extends FairGate {
 /** Who is cancelled between the grant and its callback keeps the permit for ever. */
 class CancelSwallowsPermit extends FairGate {
   override cancel(waiter: Waiter): boolean {
-    const node: Node = waiter;
-    const lost = node[STATE] === "granted" ? waiter.weight ?? 1 : 0;
+    const lost = (waiter as Linked)[NODE]?.state === "granted" ? waiter.weight ?? 1 : 0;
     const left = super.cancel(waiter);
     if (left) this.inUse += lost;
     return left;
@@ -41,7 +40,7 @@ class CancelOfGrantedWakesNobody extends FairGate {
   #muted = false;
 
   override cancel(waiter: Waiter): boolean {
-    this.#muted = (waiter as Node)[STATE] === "granted";
+    this.#muted = (waiter as Linked)[NODE]?.state === "granted";
     const left = super.cancel(waiter);
     this.#muted = false;
     return left;
@@ -84,7 +83,7 @@ class ServesLightFirst extends FairGate {
       if (!this.fits(node)) continue;
       this.line.remove(head);
       super.serve();
-      this.line.push(head);
+      if (head.state === "queued") this.line.push(head);
       return;
     }
   }
@@ -109,7 +108,7 @@ class ResizeWakesNobody extends FairGate {
 class DrainForgetsOne extends FairGate {
   override close(): void {
     const last = (this.line as Line).tail;
-    if (last !== undefined) this.cancel(last);
+    if (last !== undefined) this.cancel(last.waiter!);
     super.close();
   }
 }

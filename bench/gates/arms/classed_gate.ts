@@ -10,7 +10,7 @@ import type { Arm } from "./arm.ts";
 const keys: readonly string[] = Array.from({ length: 10_000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
 const step = 7919;
 
-/** As the server has it where rules tell requests apart: the waiter is its own node and the holder of its permit. */
+/** As the server has it where rules tell requests apart: the waiter is the holder of its permit as well. */
 class Passer extends WaiterBase {
   readonly criticality?: Criticality;
   readonly key?: string;

@@ -27,7 +27,7 @@ class Passer extends WaiterBase {
   }
 }
 
-/** The interface the server uses: callbacks, and the waiter is its own node in the line. */
+/** The interface the server uses: callbacks, and one object for each wait. */
 export function callbacks(limit: number, clock?: Clock): Arm {
   const gate = gateOf(limit, clock);
   let held = false;
