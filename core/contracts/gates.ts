@@ -22,7 +22,7 @@ export type Refusal =
 export type Criticality = "critical_plus" | "critical" | "sheddable_plus" | "sheddable";
 
 /**
- * Someone who waits at a gate. The record is the queue node itself, so waiting allocates nothing more: give it to
+ * Someone who waits at a gate. The gate keeps its place in a node that it uses again, so waiting allocates nothing more: give it to
  * `enter` once, and use a new one for the next wait.
  */
 export interface Waiter {
