@@ -3,6 +3,8 @@ import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { Site } from "../../core/contracts/site.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { denial } from "./deny.ts";
+import { deniedFolders } from "./htaccess.ts";
 import { StaticFiles } from "./files.ts";
 
 const pattern = z.string().regex(/^\//, "must start with /, like /build/**");
@@ -17,12 +19,22 @@ const config = z.strictObject({
   })).default([]).describe("Cache-Control by path; the first match counts, and none is sent when nothing matches"),
   precompressed: z.boolean().default(true)
     .describe("Send app.js.br, app.js.zst or app.js.gz in the place of app.js to clients that take it"),
+  deny: z.array(pattern).default([])
+    .describe('Paths that nobody gets, be it a file or a script, such as ["/data/**", "/vendor/**"] (403)'),
   follow: z.array(z.string().min(1)).default([])
     .describe("Folders outside the public root that symbolic links in it may lead into"),
 });
 
 /** Folders told of in the log before it is plain what is wrong. */
 const MAX_WARNINGS = 20;
+
+/** What Apache would keep to itself, and how to have the same here. */
+function openFolders(patterns: readonly string[]): string {
+  const shown = patterns.slice(0, MAX_WARNINGS).map((one) => JSON.stringify(one)).join(", ");
+  const more = patterns.length > MAX_WARNINGS ? `, and ${patterns.length - MAX_WARNINGS} more` : "";
+  return "Open to everybody: folders whose .htaccess denies all, which only Apache reads; close them by " +
+    `static.deny = [${shown}]${more}`;
+}
 
 export default definePlugin({
   name: "static",
@@ -32,7 +44,7 @@ export default definePlugin({
   setup(ctx) {
     const root = ctx.use(Site).publicRoot;
     if (root === undefined) return;
-    const { index, cache, precompressed } = ctx.config;
+    const { index, cache, deny, precompressed } = ctx.config;
     const follow = ctx.config.follow.map((folder) => resolve(ctx.baseDir, folder));
     const warned = new Set<string>();
     const onEscape = (path: string, real: string) => {
@@ -43,8 +55,17 @@ export default definePlugin({
         path,
       });
     };
-    const files = new StaticFiles({ root: resolve(ctx.baseDir, root), index, cache, precompressed, follow, onEscape });
+    const folder = resolve(ctx.baseDir, root);
+    const files = new StaticFiles({ root: folder, index, cache, precompressed, deny, follow, onEscape });
+    const denied = denial(deny);
     return {
+      onListen() {
+        // The start does not wait for it.
+        void deniedFolders(folder).then((found) => {
+          const open = found.map((one) => one === "/" ? "/**" : `${one}/**`).filter((one) => !denied(one));
+          if (open.length > 0) ctx.log("warn", openFolders(open));
+        });
+      },
       onRequest(x, next) {
         const response = files.serve(x, x);
         if (response === undefined) return next();

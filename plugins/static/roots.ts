@@ -51,17 +51,20 @@ export class Roots {
   readonly #folders: readonly string[];
   readonly #whereIs: WhereIs;
   readonly #onEscape: (path: string, real: string) => void;
+  readonly #denied: (path: string) => boolean;
   #real: readonly string[] = [];
 
-  /** `onEscape` is told of a link that leads out of every folder. */
+  /** `onEscape` is told of a link that leads out of every folder; `denied` is asked where in a folder the file really is. */
   constructor(
     folders: readonly string[],
     onEscape: (path: string, real: string) => void = () => {},
     whereIs: WhereIs = bestWay(),
+    denied: (path: string) => boolean = () => false,
   ) {
     this.#folders = folders;
     this.#onEscape = onEscape;
     this.#whereIs = whereIs;
+    this.#denied = denied;
   }
 
   /**
@@ -105,7 +108,7 @@ export class Roots {
       inside = this.#relative(real);
     }
     if (inside === undefined) this.#onEscape(path, real);
-    return inside !== undefined && isPublicOnDisk(inside);
+    return inside !== undefined && isPublicOnDisk(inside) && !this.#denied(inside);
   }
 
   /** The rest of `real` below the folder it is in, with its leading slash. */

@@ -3,6 +3,7 @@ import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Context, PluginHooks, Token } from "../../core/plugin.ts";
 import plugin from "../../plugins/static/plugin.ts";
+import { waitFor } from "../support/wait.ts";
 import { type Tree, tree } from "./support.ts";
 
 let site: Tree;
@@ -14,6 +15,16 @@ beforeAll(() => {
   site.write("public/big.bin", new Uint8Array(300_000));
   site.write("storage/pic.txt", "picture");
   site.link("public/storage", "../storage");
+  site.write("public/data/.htaccess", "Require all denied\n");
+  site.write("public/data/a.txt", "private");
+  site.write("public/data/run.php", "<?php");
+  site.write("public/data/deeper/.htaccess", "Deny from all");
+  site.write("public/app/lib/.htaccess", "<IfModule mod_authz_core.c>\r\n  Require all denied\r\n</IfModule>");
+  site.write("public/app/.htaccess", '<Files "*.ini">\nRequire all denied\n</Files>\nRewriteEngine On\n');
+  site.write("public/database/a.txt", "open");
+  site.write("public/sub/data/a.txt", "open");
+  site.write("public/sub/x.log", "a log");
+  site.link("public/renamed", "data");
 });
 
 afterAll(() => site.remove());
@@ -111,6 +122,36 @@ describe("the plugin", () => {
     expect(await run(hooks({ follow: ["storage"] }), exchange("/storage/pic.txt")).text()).toBe("picture");
   });
 
+  test("denies paths whoever would have answered, and what a link gives another name", async () => {
+    const given = hooks({ deny: ["/data/**", "/*.log"] });
+    for (const path of ["/data", "/data/", "/data/a.txt", "/data/run.php", "/data/none", "/x.log"]) {
+      const x = exchange(path);
+      const response = run(given, x);
+      expect([path, response.status, await response.text(), x.handler]).toEqual([path, 403, "Forbidden\n", "static"]);
+    }
+    expect(await run(given, exchange("/renamed/a.txt")).text()).toBe("next");
+    for (const path of ["/database/a.txt", "/sub/data/a.txt"]) {
+      expect(await run(given, exchange(path)).text()).toBe("open");
+    }
+    expect(await run(given, exchange("/sub/x.log")).text()).toBe("a log");
+    expect(run(given, exchange("/data/.htaccess")).status).toBe(404);
+    expect(await run(hooks({}), exchange("/data/a.txt")).text()).toBe("private");
+  });
+
+  test("says which folders only Apache would have kept to itself", async () => {
+    const warnings = () => logged.filter((line) => line.includes(".htaccess"));
+    const listen = (given: PluginHooks) => (given.onListen as () => void)();
+    listen(hooks({}));
+    await waitFor(() => warnings().length > 0, { what: "the warning" });
+    expect(warnings()).toEqual([
+      "warn Open to everybody: folders whose .htaccess denies all, which only Apache reads; close them by " +
+      'static.deny = ["/data/**", "/app/lib/**"]',
+    ]);
+    listen(hooks({ deny: ["/data/**"] }));
+    await waitFor(() => warnings().length > 1, { what: "the second warning" });
+    expect(warnings()[1]).toContain('static.deny = ["/app/lib/**"]');
+  });
+
   test("refuses a configuration that cannot be meant", () => {
     const wrong = [
       { unknown: 1 },
@@ -122,6 +163,7 @@ describe("the plugin", () => {
       { cache: [{ match: "/", value: "" }] },
       { precompressed: "yes" },
       { follow: [""] },
+      { deny: ["data/**"] },
     ];
     for (const config of wrong) expect([config, () => hooks(config)][1]).toThrow("not valid");
   });
