@@ -152,6 +152,28 @@ describe("the plugin", () => {
     expect(warnings()[1]).toContain('static.deny = ["/app/lib/**"]');
   });
 
+  test("sends what the application names, and nothing of it by its own address", async () => {
+    const given = hooks({ internal: { "/private/": "storage" } });
+    const named = (x: Exchange, later: boolean) => {
+      const headers = { "x-accel-redirect": "/private/pic.txt", "x-served-by": "me", "content-type": "image/x" };
+      const answer = new Response("not sent", { headers });
+      return (given.onRequest as (x: Exchange, next: () => unknown) => Response | Promise<Response>)(
+        x,
+        () => later ? Promise.resolve(answer) : answer,
+      );
+    };
+    for (const later of [false, true]) {
+      const x: Exchange = { ...exchange("/download"), extra: [["X-Served-By", "me"]], handler: "php", bytes: 8 };
+      const response = await named(x, later);
+      expect([await response.text(), response.headers.get("content-type"), response.headers.has("x-served-by")])
+        .toEqual(["picture", "image/x", false]);
+      expect([x.handler, x.bytes]).toEqual(["php", 7]);
+    }
+    expect(run(given, exchange("/private/pic.txt")).status).toBe(404);
+    const x = exchange("/other");
+    expect([await run(given, x).text(), x.bytes]).toEqual(["next", -1]);
+  });
+
   test("refuses a configuration that cannot be meant", () => {
     const wrong = [
       { unknown: 1 },
@@ -164,6 +186,9 @@ describe("the plugin", () => {
       { precompressed: "yes" },
       { follow: [""] },
       { deny: ["data/**"] },
+      { internal: { "/": "x" } },
+      { internal: { "/private": "x" } },
+      { internal: { "/private/": "" } },
     ];
     for (const config of wrong) expect([config, () => hooks(config)][1]).toThrow("not valid");
   });
