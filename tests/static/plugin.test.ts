@@ -136,6 +136,12 @@ describe("the plugin", () => {
     expect(await run(given, exchange("/sub/x.log")).text()).toBe("a log");
     expect(run(given, exchange("/data/.htaccess")).status).toBe(404);
     expect(await run(hooks({}), exchange("/data/a.txt")).text()).toBe("private");
+    // A folder elsewhere is known by the link's name, wherever things are in it.
+    const following = hooks({ follow: ["storage"], deny: ["/pic.txt"] });
+    expect(await run(following, exchange("/storage/pic.txt")).text()).toBe("picture");
+    expect(run(hooks({ follow: ["storage"], deny: ["/storage/*.txt"] }), exchange("/storage/pic.txt")).status).toBe(
+      403,
+    );
   });
 
   test("says which folders only Apache would have kept to itself", async () => {
