@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { duration, size } from "../../core/config/units.ts";
+import type { FrontController } from "./resolve.ts";
 
 const ini = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
@@ -18,7 +19,8 @@ export interface PoolSettings {
   readonly user?: string | undefined;
   readonly group?: string | undefined;
   readonly index: string;
-  readonly front_controller: string | false;
+  readonly front_controller: FrontController;
+  readonly follow: readonly string[];
   readonly allow?: readonly string[] | undefined;
   readonly deny: readonly string[];
   readonly script?: string | undefined;
@@ -45,20 +47,27 @@ export interface NamedPoolSettings extends Omit<PoolSettings, Inherited>, Partia
   readonly match: PoolMatch;
 }
 
-type Inherited = "binary" | "clear_env" | "user" | "group" | "index" | "front_controller" | "root";
+type Inherited = "binary" | "clear_env" | "user" | "group" | "index" | "front_controller" | "follow" | "root";
 
 /** The `[php]` table. */
 export interface PhpSettings extends PoolSettings {
   readonly pools: Readonly<Record<string, NamedPoolSettings>>;
 }
 
+const script = z.union([z.string().startsWith("/"), z.literal(false)]);
+const prefix = z.string().regex(/^\/(?:.*\/)?$/s, 'expected a path that begins and ends with /, such as "/blog/"');
+
 const inherited = {
   clear_env: z.boolean().describe(
     "Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden.",
   ),
   index: z.string().describe("Script that answers for a folder."),
-  front_controller: z.union([z.string().startsWith("/"), z.literal(false)]).describe(
-    "Script that answers every path that is no file; false for none. With workers, the name it goes by in $_SERVER.",
+  front_controller: z.union([script, z.record(prefix, script)]).describe(
+    "Script that answers every path that is no file; false for none. With workers, the name it goes by in $_SERVER. " +
+      'Several applications: a table by prefix, such as { "/" = false, "/blog/" = "/blog/index.php" }; the longest counts.',
+  ),
+  follow: z.array(z.string().min(1)).describe(
+    "Folders outside the public root that symbolic links in it may lead into: scripts run from there, too.",
   ),
 };
 
@@ -119,6 +128,7 @@ const pool = z.strictObject({
   clear_env: inherited.clear_env.optional(),
   index: inherited.index.optional(),
   front_controller: inherited.front_controller.optional(),
+  follow: inherited.follow.optional(),
 });
 
 export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
@@ -126,6 +136,7 @@ export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
   clear_env: inherited.clear_env.default(true),
   index: inherited.index.default("index.php"),
   front_controller: inherited.front_controller.default("/index.php"),
+  follow: inherited.follow.default([]),
   pools: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, "expected a name of a-z, 0-9, - and _"), pool).default({})
     .describe("Further pools of PHP processes, each for some hosts or paths."),
 }).superRefine((table, ctx) => {
@@ -141,7 +152,7 @@ export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
 /** What is wrong between two keys of one pool: the key to blame, and what to do. */
 function poolProblem(
   settings: PoolSettings,
-): readonly [key: Exclude<keyof PoolSettings, Inherited>, text: string] | undefined {
+): readonly [key: keyof PoolSettings, text: string] | undefined {
   const { concurrency, max_concurrency: most, max_memory: soft, hard_memory: hard } = settings;
   if (engineOf(settings) !== "worker") {
     if (settings.script !== undefined) return ["script", 'it is for engine = "worker"'];
@@ -151,6 +162,9 @@ function poolProblem(
     if (settings.engine !== "embed") return undefined;
     if (settings.fastcgi !== undefined) return ["fastcgi", 'it is for engine = "fpm"'];
     return undefined;
+  }
+  if (typeof settings.front_controller === "object") {
+    return ["front_controller", 'a table of them is for engine = "fpm" or "embed"'];
   }
   if (settings.script === undefined) return ["engine", 'expected a script too: "worker" needs one'];
   if (settings.fastcgi !== undefined) return ["fastcgi", 'it is for engine = "fpm"'];
@@ -167,14 +181,17 @@ function poolProblem(
 
 /** A named pool's settings, with what it leaves to `[php]`. */
 export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSettings {
-  const { binary, clear_env, user, group, index, front_controller, root } = base;
+  const { binary, clear_env, user, group, index, front_controller, follow, root } = base;
   const given = Object.fromEntries(
     Object.entries(own).filter(([name, value]) => name !== "match" && value !== undefined),
   ) as unknown as PoolSettings;
+  // A table is for scripts that run anew.
+  const apart = typeof front_controller === "object" && engineOf(own as PoolSettings) === "worker";
+  const front = apart ? "/index.php" : front_controller;
   return {
     // A program is of use to the same kind of engine only.
     ...(engineOf(base) === engineOf(own as PoolSettings) ? { binary } : {}),
-    ...{ clear_env, user, group, index, front_controller, root },
+    ...{ clear_env, user, group, index, follow, root, front_controller: front },
     ...given,
     env: { ...base.env, ...own.env },
     ini: { ...base.ini, ...own.ini },

@@ -52,7 +52,7 @@ export class PhpLane {
   }
 
   constructor(options: LaneOptions) {
-    const { name, matches, settings, site: { publicRoot } } = options;
+    const { name, matches, settings, site: { baseDir, publicRoot } } = options;
     this.#options = options;
     this.name = name;
     this.matches = matches;
@@ -64,6 +64,7 @@ export class PhpLane {
         frontController: settings.front_controller,
         allow: settings.allow,
         deny: settings.deny,
+        follow: settings.follow.map((folder) => resolve(baseDir, folder)),
       }, diskFs),
       { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
     );
@@ -138,7 +139,7 @@ function canEmbed({ engine, binary, fastcgi }: PoolSettings, error: unknown): bo
 
 /** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */
 function workerScript({ front_controller, root }: PoolSettings, { publicRoot, baseDir }: Site): Script {
-  const name = front_controller === false ? "/index.php" : front_controller;
+  const name = typeof front_controller === "string" ? front_controller : "/index.php";
   const folder = publicRoot ?? resolve(baseDir, root ?? ".");
   const documentRoot = realFolder(folder) ?? folder;
   return {

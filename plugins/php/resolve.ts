@@ -19,17 +19,22 @@ export interface ScriptFs {
   realpath(path: string): string | undefined;
 }
 
+/** A script, none, or by prefix (`/blog/`), of which the longest counts: `{ "/": false, "/blog/": "/blog/index.php" }`. */
+export type FrontController = string | false | Readonly<Record<string, string | false>>;
+
 export interface ResolveSettings {
   /** The only folder whose files are served. May be a link. */
   readonly publicRoot: string;
   /** The script that stands for a folder; `index.php` when absent. */
   readonly index?: string | undefined;
-  /** The script that gets every path that is no file, or false; `/index.php` when absent. */
-  readonly frontController?: string | false | undefined;
+  /** The script that gets every path that is no file, or false; or one for each prefix. `/index.php` when absent. */
+  readonly frontController?: FrontController | undefined;
   /** When given, the only scripts a URL may name. The front controller needs no permission. */
   readonly allow?: readonly string[] | undefined;
   /** Scripts no URL may run, by the name asked for and by the real one: `/uploads/**`. */
   readonly deny?: readonly string[] | undefined;
+  /** Folders outside the public root that links in it may lead into: scripts run from there, too. Absolute paths. */
+  readonly follow?: readonly string[] | undefined;
   /** What a path gets that names a script which does not exist; `not-found` when absent. */
   readonly missingScript?: "not-found" | "front-controller" | undefined;
 }
@@ -72,32 +77,42 @@ export type Resolver = (path: string, query: string) => Resolution;
  * ```
  */
 export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver {
-  const { publicRoot, index = "index.php", missingScript = "not-found" } = settings;
-  const frontController = settings.frontController ?? "/index.php";
+  const { publicRoot, index = "index.php", missingScript = "not-found", follow = [] } = settings;
+  const fronts = frontControllers(settings.frontController ?? "/index.php");
   const allowed = settings.allow === undefined ? undefined : pathMatcher(settings.allow);
   const denied = pathMatcher(settings.deny ?? []);
+
+  /** The rest of a real path below the root or a folder that links may lead into, with its leading slash. */
+  const inside = (root: string, real: string): string | undefined => {
+    if (real.startsWith(`${root}/`)) return real.slice(root.length);
+    for (const folder of follow) {
+      const there = fs.realpath(folder);
+      if (there !== undefined && there !== "/" && real.startsWith(`${there}/`)) return real.slice(there.length);
+    }
+    return undefined;
+  };
 
   /** The script, unless a link leads out of the root or (for one named by the URL) a pattern forbids it. */
   const run = (root: string, scriptName: string, pathInfo: string, named: boolean): Resolution => {
     const scriptFilename = root + scriptName;
     const real = fs.realpath(scriptFilename);
     if (real === undefined) return notFound;
-    const prefix = root === "" ? "/" : `${root}/`;
-    if (!real.startsWith(prefix)) return forbidden;
-    const realName = real.slice(prefix.length - 1);
+    const realName = inside(root, real);
+    if (realName === undefined) return forbidden;
     // A link may give a script a harmless name, or another file a script's name.
     if (!isScriptName(scriptName) || !isScriptName(realName)) return forbidden;
     if (realName.split("/").some(isHidden) && !realName.startsWith("/.well-known/")) return forbidden;
-    if (named && scriptName !== frontController) {
+    if (named && !fronts.some((front) => front.script === scriptName)) {
       if (denied(scriptName) || denied(realName)) return forbidden;
       if (allowed !== undefined && !allowed(scriptName)) return forbidden;
     }
     return { kind: "script", scriptFilename, scriptName, pathInfo, documentUri: scriptName, documentRoot: root };
   };
 
-  const fallback = (root: string): Resolution => {
-    if (frontController === false || fs.kind(root + frontController) !== "file") return none;
-    return run(root, frontController, "", false);
+  const fallback = (root: string, path: string): Resolution => {
+    const script = fronts.find(({ prefix }) => path.startsWith(prefix))?.script ?? false;
+    if (script === false || fs.kind(root + script) !== "file") return none;
+    return run(root, script, "", false);
   };
 
   return (path, query) => {
@@ -117,7 +132,7 @@ export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver 
         const name = path.slice(0, end);
         const kind = fs.kind(root + name);
         if (kind === "file") return run(root, name, path.slice(end), true);
-        if (kind !== "directory") return missingScript === "not-found" ? notFound : fallback(root);
+        if (kind !== "directory") return missingScript === "not-found" ? notFound : fallback(root, path);
       } else if (looksLikeScript(segment)) return notFound;
       from = end + 1;
     }
@@ -127,13 +142,21 @@ export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver 
   /** A path without a script in it: a file, a folder with an index, or the front controller's. */
   function place(root: string, path: string, query: string): Resolution {
     const kind = path === "/" ? "directory" : fs.kind(root + path);
-    if (kind === "file") return path.endsWith("/") ? fallback(root) : none;
-    if (kind !== "directory") return fallback(root);
+    if (kind === "file") return path.endsWith("/") ? fallback(root, path) : none;
+    if (kind !== "directory") return fallback(root, path);
     const folder = path.endsWith("/") ? path : `${path}/`;
-    if (fs.kind(root + folder + index) !== "file") return fallback(root);
+    if (fs.kind(root + folder + index) !== "file") return fallback(root, path);
     if (folder === path) return run(root, folder + index, "", true);
     return { kind: "redirect", location: encodePath(folder) + (query === "" ? "" : `?${query}`) };
   }
+}
+
+/** Longest prefix first. */
+function frontControllers(given: FrontController): { readonly prefix: string; readonly script: string | false }[] {
+  if (typeof given !== "object") return [{ prefix: "/", script: given }];
+  return Object.entries(given)
+    .map(([prefix, script]) => ({ prefix, script }))
+    .sort((a, b) => b.prefix.length - a.prefix.length);
 }
 
 /** Makes a test for paths that any of the patterns means. */

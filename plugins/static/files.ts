@@ -9,9 +9,10 @@ import { bytesResponse, fileResponse } from "../../core/http/bytes.ts";
 import type { HeaderReader } from "./conditions.ts";
 import { type Delivery, FileBody, lengthOf, readAll } from "./file_body.ts";
 import { cacheControl, type CacheRule } from "./cache_rules.ts";
+import { denial } from "./deny.ts";
 import { isPacked, mediaType } from "./media_type.ts";
 import { classify, isSource } from "./path.ts";
-import { notAllowed, notFound, redirectToFolder } from "./refusals.ts";
+import { forbidden, notAllowed, notFound, redirectToFolder } from "./refusals.ts";
 import { reply } from "./reply.ts";
 import { type OpenFile, Roots } from "./roots.ts";
 import { choose, plain } from "./variant.ts";
@@ -26,6 +27,8 @@ export interface FileSettings {
   readonly cache?: readonly CacheRule[];
   /** Whether `app.js.br`, `.zst` or `.gz` may be sent in the place of `app.js`; true when absent. */
   readonly precompressed?: boolean;
+  /** Paths that nobody gets, whatever would answer: 403. Patterns as `/data/**`, held against the real path of a file, too. */
+  readonly deny?: readonly string[];
   /** Folders outside the root that links in it may lead into: absolute paths. */
   readonly follow?: readonly string[];
   /** Told of a link that leads anywhere else. */
@@ -63,6 +66,7 @@ export class StaticFiles {
   readonly #root: string;
   readonly #index: readonly string[];
   readonly #precompressed: boolean;
+  readonly #denied: (path: string) => boolean;
   readonly #roots: Roots;
   readonly #cacheControl: (path: string) => string | undefined;
   readonly #now: () => number;
@@ -71,7 +75,8 @@ export class StaticFiles {
     this.#root = settings.root.replace(/\/+$/, "");
     this.#index = settings.index ?? ["index.php", "index.html"];
     this.#precompressed = settings.precompressed ?? true;
-    this.#roots = new Roots([this.#root || "/", ...settings.follow ?? []], settings.onEscape);
+    this.#denied = denial(settings.deny ?? []);
+    this.#roots = new Roots([this.#root || "/", ...settings.follow ?? []], settings.onEscape, undefined, this.#denied);
     this.#cacheControl = cacheControl(settings.cache ?? []);
     this.#now = settings.now ?? Date.now;
   }
@@ -86,7 +91,9 @@ export class StaticFiles {
    */
   serve(request: FileRequest, delivery?: Delivery): Response | undefined {
     const kind = classify(request.path);
-    if (kind !== "plain") return kind === "hidden" ? notFound(request.method) : undefined;
+    if (kind === "hidden") return notFound(request.method);
+    if (this.#denied(request.path)) return forbidden(request.method);
+    if (kind === "foreign") return undefined;
     try {
       return this.#answer(request, this.#find(request.path), delivery);
     } catch (error) {

@@ -5,6 +5,11 @@ export function notFound(method: string): Response {
   return text(404, "Not found\n", method, {});
 }
 
+/** For a path that nobody gets, whether there is something or not. */
+export function forbidden(method: string): Response {
+  return text(403, "Forbidden\n", method, {});
+}
+
 /** For a file that exists, and a method that is not for files. */
 export function notAllowed(method: string): Response {
   const allow = "GET, HEAD";

@@ -51,17 +51,22 @@ export class Roots {
   readonly #folders: readonly string[];
   readonly #whereIs: WhereIs;
   readonly #onEscape: (path: string, real: string) => void;
+  readonly #denied: (path: string) => boolean;
   #real: readonly string[] = [];
+  /** The first of the folders. */
+  #root: string | undefined;
 
-  /** `onEscape` is told of a link that leads out of every folder. */
+  /** `onEscape` is told of a link that leads out of every folder; `denied` is asked where in the first folder a file really is. */
   constructor(
     folders: readonly string[],
     onEscape: (path: string, real: string) => void = () => {},
     whereIs: WhereIs = bestWay(),
+    denied: (path: string) => boolean = () => false,
   ) {
     this.#folders = folders;
     this.#onEscape = onEscape;
     this.#whereIs = whereIs;
+    this.#denied = denied;
   }
 
   /**
@@ -105,7 +110,9 @@ export class Roots {
       inside = this.#relative(real);
     }
     if (inside === undefined) this.#onEscape(path, real);
-    return inside !== undefined && isPublicOnDisk(inside);
+    if (inside === undefined || !isPublicOnDisk(inside)) return false;
+    // Patterns are about the public root: what is in another folder is asked for by the name of the link.
+    return !this.#inRoot(real) || !this.#denied(inside);
   }
 
   /** The rest of `real` below the folder it is in, with its leading slash. */
@@ -119,15 +126,24 @@ export class Roots {
     return undefined;
   }
 
+  #inRoot(real: string): boolean {
+    const root = this.#root;
+    return root !== undefined && real.startsWith(root) && real.startsWith(sep, root.length);
+  }
+
   #resolve(): void {
-    this.#real = this.#folders.flatMap((folder) => {
-      try {
-        const real = fs.realpathSync.native(folder);
-        return [real.endsWith(sep) ? real.slice(0, -1) : real];
-      } catch {
-        return [];
-      }
-    });
+    this.#root = realFolder(this.#folders[0]!);
+    this.#real = this.#folders.map(realFolder).filter((real) => real !== undefined);
+  }
+}
+
+/** A folder with its links resolved and without a slash at its end; undefined when there is none. */
+function realFolder(folder: string): string | undefined {
+  try {
+    const real = fs.realpathSync.native(folder);
+    return real.endsWith(sep) ? real.slice(0, -1) : real;
+  } catch {
+    return undefined;
   }
 }
 

@@ -55,6 +55,23 @@ describe("the settings of a named pool", () => {
     expect(pool({ binary: "/opt/php-fpm", pools: { x: { match: { path: ["/x"] } } } }).binary).toBe("/opt/php-fpm");
   });
 
+  test("take a table of front controllers, which is nothing for a worker", () => {
+    const table = { "/": false as const, "/blog/": "/blog/index.php" };
+    const front = (own: Record<string, unknown>) =>
+      pool({ front_controller: table, follow: ["/usr/share/pma"], pools: { x: { match: { path: ["/x"] }, ...own } } });
+    expect(front({}).front_controller).toEqual(table);
+    expect(front({}).follow).toEqual(["/usr/share/pma"]);
+    expect(front({ follow: [] }).follow).toEqual([]);
+    expect(front({ script: "w.php" }).front_controller).toBe("/index.php");
+    for (
+      const wrong of [{ script: "w.php", front_controller: table }, {
+        front_controller: { "/blog": "/blog/index.php" },
+      }]
+    ) {
+      expect(() => front(wrong)).toThrow("front_controller");
+    }
+  });
+
   test("are checked against each other, and the key to blame is named", () => {
     const worker = { script: "w.php" };
     const cases: readonly (readonly [table: Record<string, unknown>, path: string])[] = [

@@ -167,6 +167,51 @@ describe("makeResolver", () => {
     expect(short("/users", { index: "app.php", frontController: "/blog/index.php" })).toBe("/blog/index.php|");
   });
 
+  test("has a front controller for each prefix, of which the longest counts", () => {
+    const frontController = {
+      "/": false as const,
+      "/blog/": "/blog/index.php",
+      "/blog/api/": "/app.php",
+      "/w/": "/nope.php",
+    };
+    const paths = [
+      "/users",
+      "/blog/2024/post",
+      "/blog/api/v1",
+      "/blog/apis",
+      "/blogs",
+      "/w/x",
+      "/blog/none.php",
+      "/blog/",
+    ];
+    expect(paths.map((path) => short(path, { frontController }))).toEqual(
+      ["none", "/blog/index.php|", "/app.php|", "/blog/index.php|", "none", "none", "not-found", "/blog/index.php|"],
+    );
+    // A front controller needs no permission, the others do.
+    const named = ["/app.php", "/blog/index.php", "/index.php"].map((path) =>
+      short(path, { frontController, allow: [] })
+    );
+    expect(named).toEqual(["/app.php|", "/blog/index.php|", "forbidden"]);
+  });
+
+  test("follows links into the named folders only, and keeps its rules there", () => {
+    const follow = [join(dir, "public2"), join(dir, "gone")];
+    expect(resolve("/sibling/x.php/info", { follow })).toMatchObject({
+      kind: "script",
+      scriptFilename: join(root, "sibling/x.php"),
+      scriptName: "/sibling/x.php",
+      pathInfo: "/info",
+      documentRoot: root,
+    });
+    expect(short("/sibling/x.php")).toBe("forbidden");
+    expect(["/out.php", "/outdir/secret.php", "/outdir/public2/x.php"].map((path) => short(path, { follow })))
+      .toEqual(["forbidden", "forbidden", "/outdir/public2/x.php|"]);
+    expect(short("/sibling/x.php", { follow, deny: ["/sibling/**"] })).toBe("forbidden");
+    expect(short("/sibling/x.php", { follow, allow: ["/index.php"] })).toBe("forbidden");
+    // The whole disk is no folder to follow into.
+    expect(short("/out.php", { follow: ["/"] })).toBe("forbidden");
+  });
+
   test("gives a missing script's path to the front controller where that is wanted", () => {
     const settings = { missingScript: "front-controller" as const };
     expect(

@@ -143,13 +143,19 @@ describe("media types", () => {
     expect(mediaType("/a.webmanifest")).toBe("application/manifest+json; charset=utf-8");
     expect(mediaType("/a.png")).toBe("image/png");
     expect(mediaType("/a.wasm")).toBe("application/wasm");
+    // What mrmime leaves out: types of vendors, and unregistered ones.
+    expect(mediaType("/favicon.ICO")).toBe("image/x-icon");
+    expect(mediaType("/a.docx")).toBe("application/vnd.openxmlformats-officedocument.wordprocessingml.document");
+    expect(mediaType("/a.ods")).toBe("application/vnd.oasis.opendocument.spreadsheet");
+    expect(mediaType("/live.m3u8")).toBe("application/vnd.apple.mpegurl");
+    expect(mediaType("/a.eot")).toBe("application/vnd.ms-fontobject");
     for (const path of ["/README", "/json", "/x.json/html", "/a.", "/a.unknown", "/a.constructor", "/a.__proto__"]) {
       expect([path, mediaType(path)]).toEqual([path, "application/octet-stream"]);
     }
   });
 
   test("only what is not compressed yet has siblings", () => {
-    for (const path of ["/a.png", "/a.mp4", "/a.woff2", "/a.zip", "/a.gz"]) {
+    for (const path of ["/a.png", "/a.mp4", "/a.woff2", "/a.zip", "/a.gz", "/a.docx", "/a.odt", "/a.rar"]) {
       expect(isPacked(mediaType(path))).toBe(true);
     }
     for (const path of ["/a.svg", "/a.js", "/a.ttf", "/a.wasm", "/a.ico", "/a.unknown"]) {

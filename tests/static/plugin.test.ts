@@ -3,6 +3,7 @@ import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Context, PluginHooks, Token } from "../../core/plugin.ts";
 import plugin from "../../plugins/static/plugin.ts";
+import { waitFor } from "../support/wait.ts";
 import { type Tree, tree } from "./support.ts";
 
 let site: Tree;
@@ -14,6 +15,16 @@ beforeAll(() => {
   site.write("public/big.bin", new Uint8Array(300_000));
   site.write("storage/pic.txt", "picture");
   site.link("public/storage", "../storage");
+  site.write("public/data/.htaccess", "Require all denied\n");
+  site.write("public/data/a.txt", "private");
+  site.write("public/data/run.php", "<?php");
+  site.write("public/data/deeper/.htaccess", "Deny from all");
+  site.write("public/app/lib/.htaccess", "<IfModule mod_authz_core.c>\r\n  Require all denied\r\n</IfModule>");
+  site.write("public/app/.htaccess", '<Files "*.ini">\nRequire all denied\n</Files>\nRewriteEngine On\n');
+  site.write("public/database/a.txt", "open");
+  site.write("public/sub/data/a.txt", "open");
+  site.write("public/sub/x.log", "a log");
+  site.link("public/renamed", "data");
 });
 
 afterAll(() => site.remove());
@@ -111,6 +122,64 @@ describe("the plugin", () => {
     expect(await run(hooks({ follow: ["storage"] }), exchange("/storage/pic.txt")).text()).toBe("picture");
   });
 
+  test("denies paths whoever would have answered, and what a link gives another name", async () => {
+    const given = hooks({ deny: ["/data/**", "/*.log"] });
+    for (const path of ["/data", "/data/", "/data/a.txt", "/data/run.php", "/data/none", "/x.log"]) {
+      const x = exchange(path);
+      const response = run(given, x);
+      expect([path, response.status, await response.text(), x.handler]).toEqual([path, 403, "Forbidden\n", "static"]);
+    }
+    expect(await run(given, exchange("/renamed/a.txt")).text()).toBe("next");
+    for (const path of ["/database/a.txt", "/sub/data/a.txt"]) {
+      expect(await run(given, exchange(path)).text()).toBe("open");
+    }
+    expect(await run(given, exchange("/sub/x.log")).text()).toBe("a log");
+    expect(run(given, exchange("/data/.htaccess")).status).toBe(404);
+    expect(await run(hooks({}), exchange("/data/a.txt")).text()).toBe("private");
+    // A folder elsewhere is known by the link's name, wherever things are in it.
+    const following = hooks({ follow: ["storage"], deny: ["/pic.txt"] });
+    expect(await run(following, exchange("/storage/pic.txt")).text()).toBe("picture");
+    expect(run(hooks({ follow: ["storage"], deny: ["/storage/*.txt"] }), exchange("/storage/pic.txt")).status).toBe(
+      403,
+    );
+  });
+
+  test("says which folders only Apache would have kept to itself", async () => {
+    const warnings = () => logged.filter((line) => line.includes(".htaccess"));
+    const listen = (given: PluginHooks) => (given.onListen as () => void)();
+    listen(hooks({}));
+    await waitFor(() => warnings().length > 0, { what: "the warning" });
+    expect(warnings()).toEqual([
+      "warn Open to everybody: folders whose .htaccess denies all, which only Apache reads; close them by " +
+      'static.deny = ["/data/**", "/app/lib/**"]',
+    ]);
+    listen(hooks({ deny: ["/data/**"] }));
+    await waitFor(() => warnings().length > 1, { what: "the second warning" });
+    expect(warnings()[1]).toContain('static.deny = ["/app/lib/**"]');
+  });
+
+  test("sends what the application names, and nothing of it by its own address", async () => {
+    const given = hooks({ internal: { "/private/": "storage" } });
+    const named = (x: Exchange, later: boolean) => {
+      const headers = { "x-accel-redirect": "/private/pic.txt", "x-served-by": "me", "content-type": "image/x" };
+      const answer = new Response("not sent", { headers });
+      return (given.onRequest as (x: Exchange, next: () => unknown) => Response | Promise<Response>)(
+        x,
+        () => later ? Promise.resolve(answer) : answer,
+      );
+    };
+    for (const later of [false, true]) {
+      const x: Exchange = { ...exchange("/download"), extra: [["X-Served-By", "me"]], handler: "php", bytes: 8 };
+      const response = await named(x, later);
+      expect([await response.text(), response.headers.get("content-type"), response.headers.has("x-served-by")])
+        .toEqual(["picture", "image/x", false]);
+      expect([x.handler, x.bytes]).toEqual(["php", 7]);
+    }
+    expect(run(given, exchange("/private/pic.txt")).status).toBe(404);
+    const x = exchange("/other");
+    expect([await run(given, x).text(), x.bytes]).toEqual(["next", -1]);
+  });
+
   test("refuses a configuration that cannot be meant", () => {
     const wrong = [
       { unknown: 1 },
@@ -122,6 +191,10 @@ describe("the plugin", () => {
       { cache: [{ match: "/", value: "" }] },
       { precompressed: "yes" },
       { follow: [""] },
+      { deny: ["data/**"] },
+      { internal: { "/": "x" } },
+      { internal: { "/private": "x" } },
+      { internal: { "/private/": "" } },
     ];
     for (const config of wrong) expect([config, () => hooks(config)][1]).toThrow("not valid");
   });
