@@ -23,9 +23,12 @@ import process from "node:process";
 export interface PhpSource {
   /** Of the source, `8.2.32`; the newest of the installed PHP's branch when its very own is not to be had. */
   readonly version: string;
-  /** Holds `run-tests.php` and `ext/mysqli/tests`. */
+  /** Holds `run-tests.php` and the {@linkcode folders} of tests. */
   readonly dir: string;
 }
+
+/** The tests that concern a database. */
+const folders = ["ext/mysqli/tests", "ext/pdo/tests", "ext/pdo_mysql/tests"];
 
 const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "fairlead");
 
@@ -44,9 +47,11 @@ export function phpSource(): PhpSource {
     if (!tarball) throw new Error("the source package has no orig.tar");
     const unpacked = join(work, "php");
     mkdirSync(unpacked);
-    const wanted = ["*/run-tests.php", "*/ext/mysqli/tests/*"];
+    const wanted = ["*/run-tests.php", ...folders.map((folder) => `*/${folder}/*`)];
     execFileSync("tar", ["-xf", join(work, tarball), "-C", unpacked, "--strip-components=1", "--wildcards", ...wanted]);
-    renameSync(unpacked, join(cache, `php-${version}`));
+    const kept = join(cache, `php-${version}`);
+    rmSync(kept, { recursive: true, force: true });
+    renameSync(unpacked, kept);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -55,7 +60,10 @@ export function phpSource(): PhpSource {
 
 function cached(branch: string): PhpSource | undefined {
   if (!existsSync(cache)) return undefined;
-  const name = readdirSync(cache).filter((entry) => entry.startsWith(`php-${branch}.`)).sort().at(-1);
+  // One that an earlier version of this kept has fewer of them.
+  const name = readdirSync(cache).filter((entry) =>
+    entry.startsWith(`php-${branch}.`) && folders.every((folder) => existsSync(join(cache, entry, folder)))
+  ).sort().at(-1);
   return name === undefined ? undefined : { version: name.slice(4), dir: join(cache, name) };
 }
 

@@ -1,12 +1,12 @@
 /**
- * A slice of PHP's own tests of mysqli: through the proxy each has the outcome it has directly. `scripts/mysqli_suite.mjs`
+ * A slice of PHP's own tests of mysqli and PDO: through the proxy each has the outcome it has directly. `scripts/php_db_suites.mjs`
  * runs all of them.
  *
  * @module
  */
 import { expect, test } from "bun:test";
 import { forEachServer, servers } from "../../support/db_matrix.ts";
-import { runSuite, type SuiteResult, suiteUsers } from "../../support/mysqli_suite.ts";
+import { runSuite, type SuiteResult, suiteUsers } from "../../support/php_db_suites.ts";
 import { type PhpSource, phpSource } from "../../support/php_source.ts";
 import { allowSlowTests } from "../../support/wait.ts";
 
@@ -14,39 +14,39 @@ allowSlowTests(300_000);
 
 /** What each one is about stands in its name; they cover every command, every way to end a session and every kind of result. */
 const slice = [
-  "bug34810.phpt",
-  "bug36745.phpt",
-  "bug51605.phpt",
-  "bug70384.phpt",
-  "mysqli_autocommit.phpt",
-  "mysqli_begin_transaction.phpt",
-  "mysqli_change_user.phpt",
-  "mysqli_change_user_get_lock.phpt",
-  "mysqli_change_user_insert_id.phpt",
-  "mysqli_change_user_locks_temporary.phpt",
-  "mysqli_change_user_prepared_statements.phpt",
-  "mysqli_change_user_rollback.phpt",
-  "mysqli_change_user_set_names.phpt",
-  "mysqli_character_set_name.phpt",
-  "mysqli_fetch_field_flags.phpt",
-  "mysqli_get_warnings.phpt",
-  "mysqli_insert_id.phpt",
-  "mysqli_insert_id_variation.phpt",
-  "mysqli_kill.phpt",
-  "mysqli_multi_query.phpt",
-  "mysqli_options_init_command.phpt",
-  "mysqli_pconn_reuse.phpt",
-  "mysqli_ping.phpt",
-  "mysqli_poll.phpt",
-  "mysqli_select_db.phpt",
-  "mysqli_set_charset.phpt",
-  "mysqli_stat.phpt",
-  "mysqli_stmt_attr_set.phpt",
-  "mysqli_stmt_execute_stored_proc.phpt",
-  "mysqli_stmt_get_result_metadata.phpt",
-  "mysqli_stmt_send_long_data.phpt",
-  "mysqli_thread_id.phpt",
-  "mysqli_use_result.phpt",
+  "mysqli/bug34810.phpt",
+  "mysqli/bug36745.phpt",
+  "mysqli/bug51605.phpt",
+  "mysqli/bug70384.phpt",
+  "mysqli/mysqli_autocommit.phpt",
+  "mysqli/mysqli_begin_transaction.phpt",
+  "mysqli/mysqli_change_user.phpt",
+  "mysqli/mysqli_change_user_get_lock.phpt",
+  "mysqli/mysqli_change_user_insert_id.phpt",
+  "mysqli/mysqli_change_user_locks_temporary.phpt",
+  "mysqli/mysqli_change_user_prepared_statements.phpt",
+  "mysqli/mysqli_change_user_rollback.phpt",
+  "mysqli/mysqli_change_user_set_names.phpt",
+  "mysqli/mysqli_character_set_name.phpt",
+  "mysqli/mysqli_fetch_field_flags.phpt",
+  "mysqli/mysqli_get_warnings.phpt",
+  "mysqli/mysqli_insert_id.phpt",
+  "mysqli/mysqli_insert_id_variation.phpt",
+  "mysqli/mysqli_kill.phpt",
+  "mysqli/mysqli_multi_query.phpt",
+  "mysqli/mysqli_options_init_command.phpt",
+  "mysqli/mysqli_pconn_reuse.phpt",
+  "mysqli/mysqli_ping.phpt",
+  "mysqli/mysqli_poll.phpt",
+  "mysqli/mysqli_select_db.phpt",
+  "mysqli/mysqli_set_charset.phpt",
+  "mysqli/mysqli_stat.phpt",
+  "mysqli/mysqli_stmt_attr_set.phpt",
+  "mysqli/mysqli_stmt_execute_stored_proc.phpt",
+  "mysqli/mysqli_stmt_get_result_metadata.phpt",
+  "mysqli/mysqli_stmt_send_long_data.phpt",
+  "mysqli/mysqli_thread_id.phpt",
+  "mysqli/mysqli_use_result.phpt",
 ];
 
 let source: PhpSource | undefined;
