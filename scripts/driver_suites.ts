@@ -49,7 +49,10 @@ const say = (text: string) => console.log(`[${Math.round((performance.now() - si
 
 async function run(driver: Driver, place: Place, transport: Transport): Promise<DriverRun> {
   await using client = await RawClient.login(place);
-  await client.run("DROP DATABASE IF EXISTS test", "CREATE DATABASE test CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci");
+  await client.run(
+    "DROP DATABASE IF EXISTS test",
+    "CREATE DATABASE test CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
+  );
   await client.quit();
   return await runDriver(driver, place, transport);
 }
@@ -59,7 +62,14 @@ const unlike = (one: DriverRun, other: DriverRun) =>
     .filter((test) => one.outcomes.get(test) !== other.outcomes.get(test));
 
 /** How many tests differ, and do so whenever they are run. */
-async function compare(driver: Driver, name: string, direct: Place, proxied: Place, transport: Transport, first: DriverRun) {
+async function compare(
+  driver: Driver,
+  name: string,
+  direct: Place,
+  proxied: Place,
+  transport: Transport,
+  first: DriverRun,
+) {
   const through = await run(driver, proxied, transport);
   say(`${name}: ${tally(through.outcomes.values())}`);
   let tests = unlike(first, through);
@@ -81,7 +91,9 @@ async function compare(driver: Driver, name: string, direct: Place, proxied: Pla
 
 let count = 0;
 const wanted = drivers.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-if (wanted.length === 0) throw new Error(`No such driver: expected some of ${drivers.map(({ name }) => name).join(", ")}`);
+if (wanted.length === 0) {
+  throw new Error(`No such driver: expected some of ${drivers.map(({ name }) => name).join(", ")}`);
+}
 for (const server of servers.filter(({ kind }) => values.server === undefined || values.server === kind)) {
   if (server.absent) {
     say(`${server.title}: skipped, ${server.absent}`);
@@ -98,7 +110,9 @@ for (const server of servers.filter(({ kind }) => values.server === undefined ||
       }
       const direct = await run(driver, database, transport);
       say(`${title}, directly: ${tally(direct.outcomes.values())}`);
-      if (values.verbose) for (const [test, outcome] of direct.outcomes) if (outcome === "FAILED") console.log(`    ${test}`);
+      if (values.verbose) {
+        for (const [test, outcome] of direct.outcomes) if (outcome === "FAILED") console.log(`    ${test}`);
+      }
       for (const strategy of values.strategy as Strategy[]) {
         const tls = database.kind === "mysql" ? { tls_cert: certificates.cert, tls_key: certificates.key } : {};
         await using proxy = await startProxy({

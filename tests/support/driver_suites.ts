@@ -42,7 +42,9 @@ export async function runDriver(driver: Driver, place: Place, transport: Transpo
   try {
     cpSync(debianSource(driver.source).dir, dir, { recursive: true });
     const run = await driver.run(dir, place, transport);
-    if (run.outcomes.size === 0) throw new Error(`No test of ${driver.name} ran:\n${[...run.output.values()].join("\n")}`);
+    if (run.outcomes.size === 0) {
+      throw new Error(`No test of ${driver.name} ran:\n${[...run.output.values()].join("\n")}`);
+    }
     return run;
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -72,9 +74,7 @@ function perl(module: "mysql" | "MariaDB", source: SourceOptions): Driver {
     needs: { command: ["perl", `-MDBD::${module}`, "-e", "1"], packages: source.binary },
     source,
     async run(dir, place, transport) {
-      const where = transport === "socket"
-        ? `${socketKey}=${place.socket}`
-        : `host=${place.host};port=${place.port}`;
+      const where = transport === "socket" ? `${socketKey}=${place.socket}` : `host=${place.host};port=${place.port}`;
       // What its Makefile.PL writes for the tests.
       const told: Record<string, string> = {
         test_host: transport === "socket" ? "" : place.host,
@@ -118,7 +118,16 @@ const mysqlclient: Driver = {
         "default-character-set=utf8mb4\n",
     );
     // The one that is left out asks for nothing of a server, but for a package of its own.
-    const { output } = await command(dir, "/usr/bin/python3", ["-m", "pytest", "-v", "--ignore=tests/test_MySQLdb_times.py", "--tb=short", "-p", "no:cacheprovider", "tests"]);
+    const { output } = await command(dir, "/usr/bin/python3", [
+      "-m",
+      "pytest",
+      "-v",
+      "--ignore=tests/test_MySQLdb_times.py",
+      "--tb=short",
+      "-p",
+      "no:cacheprovider",
+      "tests",
+    ]);
     const outcomes = new Map<string, DriverOutcome>();
     for (const [, test, word] of output.matchAll(/^(tests\/\S+) (PASSED|FAILED|ERROR|SKIPPED|XFAIL)/gm)) {
       outcomes.set(test!, word === "PASSED" ? "PASSED" : word === "SKIPPED" || word === "XFAIL" ? "SKIPPED" : "FAILED");
@@ -129,7 +138,12 @@ const mysqlclient: Driver = {
 
 export const drivers: readonly Driver[] = [
   perl("mysql", { name: "libdbd-mysql-perl", binary: "libdbd-mysql-perl", prefix: "dbd-mysql-", wanted: ["t"] }),
-  perl("MariaDB", { name: "libdbd-mariadb-perl", binary: "libdbd-mariadb-perl", prefix: "dbd-mariadb-", wanted: ["t"] }),
+  perl("MariaDB", {
+    name: "libdbd-mariadb-perl",
+    binary: "libdbd-mariadb-perl",
+    prefix: "dbd-mariadb-",
+    wanted: ["t"],
+  }),
   mysqlclient,
 ];
 

@@ -24,7 +24,10 @@ export function demandOutput(folder: string): void {
 }
 
 /** The output without what differs from run to run: where it ran. */
-export function saidBy(text: string, at: { readonly dir: string; readonly place: Place; readonly schema: string }): string {
+export function saidBy(
+  text: string,
+  at: { readonly dir: string; readonly place: Place; readonly schema: string },
+): string {
   const { dir, place, schema } = at;
   return text.replaceAll(dir, "DIR").replaceAll(place.socket, "SOCKET").replaceAll(String(place.port), "PORT")
     .replaceAll(new RegExp(`\\b${schema}\\b`, "g"), "test");

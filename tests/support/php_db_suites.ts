@@ -86,7 +86,9 @@ export function suiteTests(source: PhpSource, suite: Suite): string[] {
 export function testsCalled(source: PhpSource, word: string): string[] {
   const all = suites.flatMap((suite) => suiteTests(source, suite));
   const found = all.filter((name) => name === word || dirname(name) === word || basename(name) === word);
-  if (found.length === 0) throw new Error(`No test is called ${word}: expected one of ${suites.join(", ")} or a file there`);
+  if (found.length === 0) {
+    throw new Error(`No test is called ${word}: expected one of ${suites.join(", ")} or a file there`);
+  }
   return found;
 }
 

@@ -215,6 +215,11 @@ export class Session implements SocketHandler, BackendUser {
     this.#exchange.onReplied();
   }
 
+  /** As they are: their number is right for a client that waits for nothing. */
+  onLastWords(packet: Uint8Array): void {
+    if (!this.#gone && this.#running.command < 0) this.#socket.write(packet, true);
+  }
+
   onBackendLost(error: CoreError): void {
     this.#exchange.onBackendLost(error);
   }

@@ -76,6 +76,28 @@ forEachServer(
       for (let index = 0; index < size * 2; index++) expect(await look(way.place, "SELECT 1")).toBe("1");
     });
 
+    test("who is idle for longer than its wait_timeout is told and cut as by the server", async () => {
+      const words = async (...statements: readonly string[]): Promise<string[]> => {
+        await using client = await session(way.place);
+        await client.run(...statements);
+        const heard: string[] = [];
+        const hear = async () => {
+          for (;;) {
+            const { seq, payload } = await client.stream.read();
+            heard.push(`${seq} ${payload.readUInt8(0)} ${payload.readUInt16LE(1)}`);
+          }
+        };
+        void hear().catch(() => {});
+        await within(15_000, "The end of an idle session", client.stream.closed);
+        return heard;
+      };
+      const said = way.kind === "mysql" ? ["0 255 4031"] : [];
+      expect(await words("SET wait_timeout=1", "SELECT 1")).toEqual(said);
+      // The first thing a session asks for, and known by now: nothing but the server keeps the time.
+      const first = [words("SET wait_timeout=1"), words("SET NAMES utf8mb4", "SET wait_timeout=1, sql_mode=''")];
+      expect(await Promise.all(first)).toEqual([said, said]);
+    });
+
     test("T58 killed idle backends are not lent", async () => {
       await Promise.all(Array.from({ length: size }, () => look(way.place, "SELECT SLEEP(0.1)")));
       for (const id of await connected()) await way.database.admin(`KILL ${id}`).catch(() => {});

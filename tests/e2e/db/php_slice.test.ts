@@ -47,6 +47,19 @@ const slice = [
   "mysqli/mysqli_stmt_send_long_data.phpt",
   "mysqli/mysqli_thread_id.phpt",
   "mysqli/mysqli_use_result.phpt",
+  "pdo/bug_44861.phpt",
+  "pdo/pdo_017.phpt",
+  "pdo_mysql/last_insert_id.phpt",
+  "pdo_mysql/native_types.phpt",
+  "pdo_mysql/pdo_mysql_attr_init_command.phpt",
+  "pdo_mysql/pdo_mysql_connect_charset.phpt",
+  "pdo_mysql/pdo_mysql_exec_load_data.phpt",
+  "pdo_mysql/pdo_mysql_inTransaction.phpt",
+  "pdo_mysql/pdo_mysql_multi_stmt_nextrowset.phpt",
+  "pdo_mysql/pdo_mysql_pconnect.phpt",
+  "pdo_mysql/pdo_mysql_prepare_native.phpt",
+  "pdo_mysql/pdo_mysql_stmt_rowcount.phpt",
+  "pdo_mysql/unsigned_bigint.phpt",
 ];
 
 let source: PhpSource | undefined;
