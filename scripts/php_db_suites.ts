@@ -79,7 +79,7 @@ async function run(
   jobs: number,
 ): Promise<SuiteResult> {
   await using client = await RawClient.login(place);
-  const schemas = Array.from({ length: jobs }, (_, index) => jobs === 1 ? "test" : `test${index + 1}`);
+  const schemas = Array.from({ length: jobs }, (_, index) => lanes === 1 ? "test" : `php_tests_${index + 1}`);
   for (const schema of schemas) await client.run(`DROP DATABASE IF EXISTS ${schema}`, `CREATE DATABASE ${schema}`);
   await client.quit();
   return await runSuiteSideBySide({ source, place, transport, schemas, tests: names, outputs: values.outputs });

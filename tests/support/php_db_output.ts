@@ -30,7 +30,7 @@ export function saidBy(
 ): string {
   const { dir, place, schema } = at;
   return text.replaceAll(dir, "DIR").replaceAll(place.socket, "SOCKET").replaceAll(String(place.port), "PORT")
-    .replaceAll(new RegExp(`\\b${schema}\\b`, "g"), "test");
+    .replaceAll(new RegExp(`\\b${schema}\\b`, "g"), "SCHEMA");
 }
 
 /** As of `diff -u`, without the names. */
