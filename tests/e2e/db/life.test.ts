@@ -4,6 +4,7 @@
  * @module
  */
 import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { forEachServer } from "../../support/db_matrix.ts";
 import { counter, errorCode, look, session, visit } from "../../support/db_sessions.ts";
 import { php } from "../../support/php_client.ts";
@@ -96,6 +97,16 @@ forEachServer(
       // The first thing a session asks for, and known by now: nothing but the server keeps the time.
       const first = [words("SET wait_timeout=1"), words("SET NAMES utf8mb4", "SET wait_timeout=1, sql_mode=''")];
       expect(await Promise.all(first)).toEqual([said, said]);
+    });
+
+    test("over a unix socket the next write of who was cut fails, as at the server", async () => {
+      const { socket, user, password } = way.place;
+      const client = spawn("mariadb", ["-S", socket, "-u", user, `-p${password}`, "--skip-reconnect"]);
+      let said = "";
+      client.stderr.on("data", (bytes) => said += String(bytes));
+      client.stdin.end("SET wait_timeout=1;\nSELECT 1;\nsystem sleep 3\nSELECT 2;\n");
+      await within(30_000, "The client", new Promise((done) => client.once("close", done)));
+      expect(said).toContain("ERROR 2006 (HY000)");
     });
 
     test("T58 killed idle backends are not lent", async () => {
