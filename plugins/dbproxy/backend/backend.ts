@@ -9,6 +9,7 @@ import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
 import { COM } from "../wire/commands.ts";
 import { Conversation } from "../wire/conversation.ts";
+import { decodeErr } from "../wire/err.ts";
 import { frame } from "../wire/frame.ts";
 import type { ErrPacket, Greeting } from "../wire/packets.ts";
 import { type LoggedIn, ServerRefused } from "./login.ts";
@@ -25,6 +26,8 @@ export interface BackendUser {
   onReplied(): void;
   /** The backend takes bytes again. */
   onBackendDrain(): void;
+  /** The server says why it is about to close the connection, while no command runs: an error packet, whole. */
+  onLastWords(packet: Uint8Array): void;
   /** The backend is gone or no longer makes sense; it must be discarded. */
   onBackendLost(error: CoreError): void;
 }
@@ -233,12 +236,22 @@ export class Backend implements Pooled, SocketHandler {
       const user = this.#user;
       if (user === undefined) return this.#stray("spoke");
       const { relay } = user;
-      if (!relay.active) return this.#down(protocol("bytes that no command asked for"));
+      if (!relay.active) return this.#unasked(rest, user);
       if (relay.push(rest) < rest.byteLength) return this.#down(protocol("bytes behind the end of a reply"));
       if (!relay.active) user.onReplied();
     } catch (cause) {
       this.#down(cause instanceof CoreError ? cause : protocol(String(cause)));
     }
+  }
+
+  /** MySQL tells a client that it has been idle for too long. */
+  #unasked(bytes: Uint8Array, user: BackendUser): void {
+    const length = bytes.byteLength < 7 ? 0 : bytes[0]! | bytes[1]! << 8 | bytes[2]! << 16;
+    if (length + 4 !== bytes.byteLength || bytes[4] !== 0xff) {
+      return this.#down(protocol("bytes that no command asked for"));
+    }
+    user.onLastWords(bytes);
+    this.#down(new CoreError("DB_LOST", `The database closed the connection: ${decodeErr(bytes.subarray(4)).message}`));
   }
 
   onDrain(): void {

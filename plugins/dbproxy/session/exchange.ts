@@ -63,9 +63,10 @@ export class Exchange {
     const waits = this.#running.command >= 0 && !this.#running.replied;
     session.hold.drop("lost");
     session.host.problem(error);
-    // Who waits for nothing sees what a client of the server sees: a closed connection.
+    // Who waits for nothing sees what a client of the server sees: a connection closed both ways, so that over a unix socket
+    // its next write fails already.
     if (waits) session.fail(errorFor(error));
-    else session.close();
+    else session.close(true);
   }
 
   #sendWaiting(backend: Backend, steps: readonly Step[]): void {

@@ -128,9 +128,9 @@ export class Session implements SocketHandler, BackendUser {
   /**
    * Ends the session, whatever it does: what runs is killed, what it has is cleaned and given back.
    *
-   * @param quit the client has said its last word
+   * @param unread nothing more is to be read of the client: it has said its last word, or there is nobody to hear it
    */
-  close(quit = false): void {
+  close(unread = false): void {
     if (this.#gone) return;
     this.#gone = true;
     this.#host.sessions.delete(this);
@@ -138,7 +138,7 @@ export class Session implements SocketHandler, BackendUser {
     if (this.#running.command >= 0) this.#socket.peerPid?.([]);
     const socket = this.#socket;
     // Who sends nothing more need not be waited for: closing resets no connection. Only TLS has a word of its own for it.
-    if (quit && !socket.encrypted && this.reader.held === 0 && socket.flushed()) socket.destroy();
+    if (unread && !socket.encrypted && this.reader.held === 0 && socket.flushed()) socket.destroy();
     else socket.end();
     this.#talk?.leave();
     this.onLeave?.();
@@ -213,6 +213,11 @@ export class Session implements SocketHandler, BackendUser {
 
   onReplied(): void {
     this.#exchange.onReplied();
+  }
+
+  /** As they are: their number is right for a client that waits for nothing. */
+  onLastWords(packet: Uint8Array): void {
+    if (!this.#gone && this.#running.command < 0) this.#socket.write(packet, true);
   }
 
   onBackendLost(error: CoreError): void {

@@ -53,6 +53,8 @@ export function queryShortcut(
   const { graph } = host;
   if (graph === undefined || text === undefined) return undefined;
   if (statement.kind === "set") {
+    // It is about time that passes without a command, which the server alone can keep.
+    if (statement.assignments.some(({ name }) => name === "wait_timeout")) return undefined;
     const known = graph.follow(track.settings, text);
     if (known === undefined) return undefined;
     track.adopt(known, text);

@@ -4,6 +4,7 @@
  * @module
  */
 import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { forEachServer } from "../../support/db_matrix.ts";
 import { counter, errorCode, look, session, visit } from "../../support/db_sessions.ts";
 import { php } from "../../support/php_client.ts";
@@ -74,6 +75,38 @@ forEachServer(
         await way.database.admin("SET GLOBAL wait_timeout=28800");
       }
       for (let index = 0; index < size * 2; index++) expect(await look(way.place, "SELECT 1")).toBe("1");
+    });
+
+    test("who is idle for longer than its wait_timeout is told and cut as by the server", async () => {
+      const words = async (...statements: readonly string[]): Promise<string[]> => {
+        await using client = await session(way.place);
+        await client.run(...statements);
+        const heard: string[] = [];
+        const hear = async () => {
+          for (;;) {
+            const { seq, payload } = await client.stream.read();
+            heard.push(`${seq} ${payload.readUInt8(0)} ${payload.readUInt16LE(1)}`);
+          }
+        };
+        void hear().catch(() => {});
+        await within(15_000, "The end of an idle session", client.stream.closed);
+        return heard;
+      };
+      const said = way.kind === "mysql" ? ["0 255 4031"] : [];
+      expect(await words("SET wait_timeout=1", "SELECT 1")).toEqual(said);
+      // The first thing a session asks for, and known by now: nothing but the server keeps the time.
+      const first = [words("SET wait_timeout=1"), words("SET NAMES utf8mb4", "SET wait_timeout=1, sql_mode=''")];
+      expect(await Promise.all(first)).toEqual([said, said]);
+    });
+
+    test("over a unix socket the next write of who was cut fails, as at the server", async () => {
+      const { socket, user, password } = way.place;
+      const client = spawn("mariadb", ["-S", socket, "-u", user, `-p${password}`, "--skip-reconnect"]);
+      let said = "";
+      client.stderr.on("data", (bytes) => said += String(bytes));
+      client.stdin.end("SET wait_timeout=1;\nSELECT 1;\nsystem sleep 3\nSELECT 2;\n");
+      await within(30_000, "The client", new Promise((done) => client.once("close", done)));
+      expect(said).toContain("ERROR 2006 (HY000)");
     });
 
     test("T58 killed idle backends are not lent", async () => {
