@@ -1,5 +1,6 @@
-import { Hono } from "hono";
+import { type Context as HonoContext, Hono } from "hono";
 import type { Reloads } from "./contracts/reloads.ts";
+import { CoreError } from "./error.ts";
 import type { HealthBoard } from "./health.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
@@ -23,6 +24,7 @@ export function createAdmin(
   identity: Identity,
   plugins: Hono,
   log: Log,
+  restart: () => Promise<number>,
 ): (x: BaseExchange) => Awaitable<Response> {
   const app = new Hono();
   app.get("/livez", (c) => c.text("ok\n"));
@@ -31,16 +33,26 @@ export function createAdmin(
     return c.json({ ready, parts }, ready ? 200 : 503);
   });
   app.get("/-/whoami", (c) => c.json(identity));
+  // A browser says where a POST comes from: no page may have a server reload.
+  const fromBrowser = (c: HonoContext) => ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
   app.post("/-/reload", async (c) => {
-    // A browser says where a POST comes from: no page may have a server reload.
-    const browser = ["origin", "sec-fetch-site"].some((name) => c.req.header(name) !== undefined);
-    if (browser) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
+    if (fromBrowser(c)) return c.json({ error: "not for browsers: use fairlead reload, curl -X POST or SIGHUP" }, 403);
     return await slowJson(
       reloads.run().then((result) => ({
         reloaded: Object.fromEntries(Object.entries(result).map(([part, why]) => [part, why ?? "ok"])),
       })),
       ({ reloaded }) => Object.values(reloaded).every((outcome) => outcome === "ok") ? 200 : 500,
     );
+  });
+  app.post("/-/restart", async (c) => {
+    if (fromBrowser(c)) {
+      return c.json({ error: "not for browsers: use fairlead restart, curl -X POST or SIGUSR2" }, 403);
+    }
+    const outcome = restart().then(
+      (successor) => ({ successor }),
+      (error) => ({ error: error instanceof CoreError ? error.message : String(error), code: error?.code }),
+    );
+    return await slowJson<object>(outcome, (told) => "successor" in told ? 200 : 500);
   });
   app.route("/", plugins);
   app.notFound(() => answer(404));

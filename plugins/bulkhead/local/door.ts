@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import type { Executions } from "../../../core/contracts/executions.ts";
+import type { Places } from "../../../core/contracts/places.ts";
 import type { ScriptSettings } from "../../../core/contracts/script_settings.ts";
 import type { Log } from "../../../core/plugin.ts";
 import type { BulkheadStore } from "../store.ts";
@@ -18,6 +19,7 @@ export interface DoorOptions {
   readonly executions: Executions | undefined;
   readonly ownerOf: OwnerOf;
   readonly scripts: ScriptSettings | undefined;
+  readonly places: Places | undefined;
   readonly log: Log;
 }
 
@@ -37,12 +39,12 @@ export class Door {
    * @throws CoreError as {@linkcode LocalServer.listen}
    */
   async open(): Promise<void> {
-    const { store, group, baseDir, executions, ownerOf, scripts, log } = this.#options;
+    const { store, group, baseDir, executions, ownerOf, scripts, places, log } = this.#options;
     const path = this.#options.path === undefined ? this.#private() : resolve(baseDir, this.#options.path);
     const onProblem = (error: Error, pid: number | undefined) =>
       log("warn", `A client of the bulkheads' socket was cut off or failed: ${error.message}`, { pid });
     try {
-      this.#server = await LocalServer.listen({ path, store, group, executions, ownerOf, onProblem });
+      this.#server = await LocalServer.listen({ path, store, group, executions, ownerOf, places, onProblem });
     } catch (error) {
       this.close();
       throw error;
