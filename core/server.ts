@@ -14,7 +14,7 @@ import { HealthBoard } from "./health.ts";
 import { type ReloadResult, Reloads } from "./contracts/reloads.ts";
 import { ReloadBoard } from "./reload_board.ts";
 import { type Address, parseAddress } from "./http/address.ts";
-import type { Intake } from "./http/exchange.ts";
+import type { BaseExchange, Intake } from "./http/exchange.ts";
 import { type Bound, listen, type ListenOptions } from "./http/listen.ts";
 import { TrustedProxies } from "./http/proxies.ts";
 import { readTls } from "./http/tls.ts";
@@ -109,7 +109,13 @@ export async function startServer(
     const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
     const openAdmin = async () => {
       if (options.admin.listen === "") return undefined;
-      const handle = createAdmin(health, reloads, identity, app!.admin, log, () => handover.restart());
+      const ask = createAdmin(health, reloads, identity, app!.admin, log, () => handover.restart());
+      const handle = async (x: BaseExchange) => {
+        const answer = await ask(x);
+        // Who asks next shall ask the one that serves by then.
+        if (handover.passed) answer.headers.set("connection", "close");
+        return answer;
+      };
       const plain = { ...intake, proxies: new TrustedProxies([]) };
       return await open({ at: parseAddress(options.admin.listen), intake: plain, tls: undefined, handle });
     };
@@ -137,7 +143,8 @@ export async function startServer(
   predecessor?.serving();
 
   const running = app;
-  const stopping = () => health.hold = "draining";
+  // Who asks for readiness means the address: where another has taken it over, it is served.
+  const stopping = () => handover.passed || (health.hold = "draining");
   return {
     addresses: bounds.map((b) => b.at),
     admin: admin?.at,
@@ -157,7 +164,7 @@ interface Stoppable {
   /** How long running requests may take to end. */
   readonly patienceMs: number;
   /** Told when it begins. */
-  stopping(): void;
+  stopping(): unknown;
   /** Frees everything; returns what failed. */
   undo(): Promise<readonly CoreError[]>;
 }
