@@ -35,6 +35,7 @@ export { Executions, type RunningExecution } from "./core/contracts/executions.t
 export { type Gate, Gates, type GateTerms, type Refusal, type Waiter } from "./core/contracts/gates.ts";
 export { Health } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
+export { Places, type Stoppable, type Taken } from "./core/contracts/places.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
 export { Site } from "./core/contracts/site.ts";

@@ -87,7 +87,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
     test("leaves the old server as it is when PHP does not boot", async () => {
       const files = {
         "good.php": "<?php while (frankenphp_handle_request(function () { echo 'good'; })) {}",
-        "bad.php": "<?php boom( // frankenphp_handle_request",
+        "bad.php": "<?php throw new Exception('boom'); frankenphp_handle_request();",
       };
       const at = (script: string) => ({ server: { listen: listenOn(site) }, php: { script, concurrency: 1 } });
       await using site = await ReplacedSite.start({
