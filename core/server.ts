@@ -125,6 +125,8 @@ export async function startServer(
     await app.listen();
     if (predecessor !== undefined) {
       await predecessor.whenReady(health, stop);
+      // Whoever asks from here on means the address, and that is served.
+      health.hold = undefined;
       admin = await openAdmin();
     }
     for (const text of server.listen) {

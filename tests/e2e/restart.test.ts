@@ -7,7 +7,7 @@ import process from "node:process";
 import { connect as connectTls } from "node:tls";
 import { makeCertificates } from "../support/certificates.ts";
 import { alive } from "../support/proc.ts";
-import { ReplacedSite } from "../support/replaced_site.ts";
+import { ask, ReplacedSite } from "../support/replaced_site.ts";
 import { commandOf, hosts } from "../support/server.ts";
 import { SteadyLoad } from "../support/steady_load.ts";
 import { allowSlowTests, waitFor } from "../support/wait.ts";
@@ -51,18 +51,18 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       const config = (which: string) => ({ admission: { grace: "60s" }, php: { ...named(which), concurrency: 1 } });
       await using site = await ReplacedSite.start({ host, config: config("old") });
       writeFileSync(join(site.dir, "public/index.php"), page);
-      const ask = async (query: string) => {
-        const response = await fetch(`${site.url}/index.php?${query}`, { headers: { connection: "close" } });
-        return `${response.status} ${await response.text()}`;
+      const say = async (query: string) => {
+        const { status, text } = await ask(`${site.url}/index.php?${query}`);
+        return `${status} ${text}`;
       };
-      const asked = Array.from({ length: 4 }, (_, n) => ask(`wait&n=${n}`));
+      const asked = Array.from({ length: 4 }, (_, n) => say(`wait&n=${n}`));
       await waitFor(async () => {
-        const metrics = await (await fetch(`${site.adminUrl}/metrics`)).text();
-        return /^fairlead_admission_queued\{[^}]*\} 3$/m.test(metrics);
+        const { text } = await ask(`${site.adminUrl}/metrics`);
+        return /^fairlead_admission_queued\{[^}]*\} 3$/m.test(text);
       }, { what: "the line" });
       site.configure(config("new"));
       await site.replace();
-      expect(await ask("n=5")).toBe("200 new 5");
+      expect(await say("n=5")).toBe("200 new 5");
       writeFileSync(join(site.dir, "public/go"), "");
       expect(await Promise.all(asked)).toEqual(["200 old 0", "200 old 1", "200 old 2", "200 old 3"]);
       expect(await site.exited).toBe(0);
@@ -128,7 +128,7 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
       const to = { host: "127.0.0.1", port: site.port };
       const load = new SteadyLoad({ to, path: "/index.php", connecting: 2, keeping: 2, thinkMs: 20 });
       const asked = site.restart();
-      await waitFor(() => existsSync(join(site.dir, "arrived")), { what: "the successor", timeout: 30_000 });
+      await waitFor(() => existsSync(join(site.dir, "arrived")), { what: "the successor", timeout: 90_000 });
       process.kill(Number(readFileSync(join(site.dir, "arrived"), "utf8")), "SIGKILL");
       expect(await asked).toEqual({ code: 1, output: expect.stringContaining("SIGKILL") });
       const { failures, bodies } = await load.stop();

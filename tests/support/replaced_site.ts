@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -14,6 +15,20 @@ import { freePorts } from "./ports.ts";
 import { alive, descendantsOf, killRemaining, type Process } from "./proc.ts";
 import { cleanEnvironment, commandOf, type Config, type HostName } from "./server.ts";
 import { waitFor, within } from "./wait.ts";
+
+/** Asks on a connection of its own: one that was kept leads to the server before, as long as that is there. */
+export function ask(url: string): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = get(url, { agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => text += chunk);
+      response.on("error", reject);
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    asked.on("error", reject);
+  });
+}
 
 export interface Outcome {
   readonly code: number;
@@ -67,7 +82,7 @@ export class ReplacedSite {
     let over = false;
     void site.exited.then(() => over = true);
     try {
-      const ready = () => over || fetch(`${site.adminUrl}/readyz`).then(({ status }) => status === 200);
+      const ready = () => over || ask(`${site.adminUrl}/readyz`).then(({ status }) => status === 200);
       await waitFor(ready, { what: "the server", timeout: 30_000 });
       if (over) throw new Error("it ended");
     } catch (error) {
@@ -112,9 +127,7 @@ export class ReplacedSite {
 
   /** Of the server that serves now. */
   async pid(): Promise<number> {
-    // A connection that is kept would lead to the one before, as long as that is there.
-    const headers = { connection: "close" };
-    const { pid } = await (await fetch(`${this.adminUrl}/-/whoami`, { headers })).json() as { pid: number };
+    const { pid } = JSON.parse((await ask(`${this.adminUrl}/-/whoami`)).text) as { pid: number };
     this.#seen.add(pid);
     return pid;
   }

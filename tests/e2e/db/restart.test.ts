@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { hasMariaDb, startMariaDb } from "../../support/mariadb.ts";
 import { freePort } from "../../support/ports.ts";
 import { RawClient } from "../../support/raw_client.ts";
-import { ReplacedSite } from "../../support/replaced_site.ts";
+import { ask, ReplacedSite } from "../../support/replaced_site.ts";
 import { hosts } from "../../support/server.ts";
 import { allowSlowTests, pause } from "../../support/wait.ts";
 
@@ -13,9 +13,8 @@ allowSlowTests(180_000);
 
 /** Sessions that the proxy of the server that serves now has. */
 async function clients(site: ReplacedSite): Promise<number> {
-  const response = await fetch(`${site.adminUrl}/-/db/pool`, { headers: { connection: "close" } });
-  const text = JSON.stringify(await response.json());
-  const { idle, active, waiting } = JSON.parse(/"clients":(\{[^}]*\})/.exec(text)![1]!) as Record<string, number>;
+  const { text } = await ask(`${site.adminUrl}/-/db/pool`);
+  const { idle, active, waiting } = JSON.parse(/"clients": *(\{[^}]*\})/.exec(text)![1]!) as Record<string, number>;
   return idle! + active! + waiting!;
 }
 
