@@ -39,7 +39,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
   // A successor's readiness is told by the server that it replaces, which the manager knows.
   if (predecessor === undefined && !notifyManager("READY=1")) {
-    log("warn", "cannot tell the service manager that this is ready: that needs Linux, and on Deno --allow-ffi");
+    log("warn", "cannot tell the service manager that this is ready: that needs glibc or musl, and on Deno -A");
   }
   await Promise.race([aborted(signals.stop), server.replaced]);
   if (signals.stop.aborted) notifyManager("STOPPING=1");

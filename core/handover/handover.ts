@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { CoreError } from "../error.ts";
 import type { HealthBoard } from "../health.ts";
@@ -29,6 +30,7 @@ export class Handover {
   /** Settles when no other server listens where this one does. */
   #alone: Promise<void>;
   #busy = false;
+  #stopping = false;
   #starting: Successor | undefined;
   #passed: Successor | undefined;
 
@@ -66,8 +68,9 @@ export class Handover {
     }
   }
 
-  /** Ends a successor that does not serve yet. */
+  /** This server stops: a successor that does not serve yet is ended. */
   giveUp(): void {
+    this.#stopping = true;
     this.#starting?.stop();
   }
 
@@ -80,9 +83,9 @@ export class Handover {
   }
 
   async #restart(): Promise<number> {
-    if (process.pid === 1) {
+    if (this.#parts.predecessor === undefined && endsItsContainer()) {
       const text =
-        "This is process 1, with which its successor would end; start another container, and then stop this one";
+        "The container ends with this process, and a successor with it; start another container, then stop this one";
       throw new CoreError("RESTART_PROCESS_ONE", text);
     }
     if (this.#busy || this.passed) throw new CoreError("RESTART_BUSY", "A restart is under way");
@@ -91,6 +94,7 @@ export class Handover {
     notifyManager(`RELOADING=1\nMONOTONIC_USEC=${microseconds}`);
     try {
       await this.#alone;
+      if (this.#stopping) throw new CoreError("RESTART_BUSY", "This server is stopping");
       return await this.#start();
     } catch (error) {
       notifyManager("READY=1");
@@ -102,15 +106,14 @@ export class Handover {
 
   async #start(): Promise<number> {
     const { places, health } = this.#parts;
-    const held = places.share();
-    if (held === undefined) {
-      const text =
-        "A restart needs Linux and calls of the C library (on Deno --allow-ffi); stop the server and start it anew";
-      throw new CoreError("RESTART_UNSUPPORTED", text);
-    }
     const { parts } = health.look();
     const unready = Object.keys(parts).filter((part) => parts[part] !== "ready");
     try {
+      const held = places.share();
+      if (held === undefined) {
+        const text = "A restart needs Linux and calls of its C library (on Deno -A); stop the server and start it anew";
+        throw new CoreError("RESTART_UNSUPPORTED", text);
+      }
       const successor = this.#starting = await startSuccessor(ownCommand(), { ...held, unready });
       // Even one that has failed may listen until it has ended.
       this.#alone = successor.ended;
@@ -126,6 +129,17 @@ export class Handover {
     } finally {
       this.#starting = undefined;
     }
+  }
+}
+
+/** Whether this is process 1, or the one that an init as `tini` was started for, and ends with. */
+function endsItsContainer(): boolean {
+  if (process.pid === 1) return true;
+  if (process.ppid !== 1) return false;
+  try {
+    return !/^(?:systemd|init)$/.test(readFileSync("/proc/1/comm", "utf8").trim());
+  } catch {
+    return false;
   }
 }
 
