@@ -40,6 +40,7 @@ export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
 export { Site } from "./core/contracts/site.ts";
 export type { StandardSchema } from "./core/standard_schema.ts";
+export { Predecessor } from "./core/handover/predecessor.ts";
 export { type Address, showAddress } from "./core/http/address.ts";
 export { type RunningServer, type ServerOptions, startServer } from "./core/server.ts";
 export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";
