@@ -138,6 +138,13 @@ for (const host of hosts().filter((name) => name === "bun" || name === "binary")
       expect(headers["x-request-id"]).toBe("mine");
     });
 
+    test("cookies that come one by one, as browsers send them, are one field", async () => {
+      using raw = await RawHttp2.connect(server.port);
+      raw.ask(1, get("/vars.php", ["cookie", "a=1"], ["cookie", "b=2"]));
+      expect(await raw.fate(1)).toBe("answered");
+      expect(JSON.parse(raw.body(1)).HTTP_COOKIE).toBe("a=1; b=2");
+    });
+
     test("what belongs to one HTTP/1 connection is not sent, and each cookie is", async () => {
       const { headers, body } = await ask(session, "/hop.php");
       expect([headers["connection"], headers["keep-alive"], headers["upgrade"], headers["transfer-encoding"]])
