@@ -86,7 +86,8 @@ class BunExchange extends BaseExchange {
         headers: request.headers,
         scheme: side.scheme,
         local: side.local,
-        framed: side.http2 && request.body !== null,
+        // A body that is looked at becomes a stream: only where nothing else tells whether there is one.
+        framed: side.http2 && !request.headers.has("content-length") && request.body !== null,
       },
       intake,
       peer,

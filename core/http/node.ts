@@ -6,6 +6,7 @@ import type { Endpoint } from "../exchange.ts";
 import { thenable } from "../hooks.ts";
 import { bytesOf } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
+import { urlHost } from "./host.ts";
 import type { BindOptions, Bound } from "./listen.ts";
 
 /**
@@ -125,7 +126,7 @@ class NodeExchange extends BaseExchange {
 
   get request(): Request {
     const { method, headers, body } = this;
-    return this.#request ??= new Request(`${this.scheme}://${this.host || "localhost"}${this.target}`, {
+    return this.#request ??= new Request(`${this.scheme}://${urlHost(this.host)}${this.target}`, {
       method,
       headers,
       body,
