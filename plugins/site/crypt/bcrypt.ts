@@ -71,7 +71,7 @@ export function* bcrypt(password: Uint8Array, prefix: string): Steps {
     expand(state, saltKey, none);
   }
   const text = cyclic(plain, 6);
-  for (let i = 0; i < 64; i++) { for (let at = 0; at < 6; at += 2) encipher(state, text, at); }
+  for (let i = 0; i < 64; i++) for (let at = 0; at < 6; at += 2) encipher(state, text, at);
   const bytes = Uint8Array.from({ length: 23 }, (_, i) => text[i >> 2]! >>> (24 - 8 * (i & 3)));
   return prefix + encode(bytes);
 }
