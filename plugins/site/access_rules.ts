@@ -34,7 +34,8 @@ export function covers(pattern: string): (path: string) => boolean {
 export function addressTest(list: readonly string[]): (address: string) => boolean {
   if (list.includes("all")) return () => true;
   const named = new TrustedProxies(list);
-  return (address) => named.trusts(address);
+  // A link-local address comes with the link that it is local to.
+  return (address) => named.trusts(address.replace(/%.*$/s, ""));
 }
 
 const pass: Decision<never> = { kind: "pass", auth: undefined };

@@ -4,8 +4,8 @@ import { Remembered } from "./remembered.ts";
 
 /** Ms of work at a time, and of rest after: a flood of wrong passwords gets half of a core at most, and nobody waits for long. */
 const workMs = 2, restMs = 2;
-/** Passwords that wait to be checked: of everybody, and of one client. */
-const maxWaiting = 64, maxOfClient = 8;
+/** Passwords that wait to be checked, of everybody and of one client: the last of them waits for some seconds at the usual cost. */
+const maxWaiting = 16, maxOfClient = 4;
 /** For how long (ms) a password that was right, or wrong, is so without being checked again; and how many are known. */
 const rightMs = 60_000, wrongMs = 10_000, maxKnown = 1000;
 
