@@ -24,9 +24,10 @@ export function redirectLoops(rules: readonly RedirectRule[]): Loop[] {
   const patterns = rules.flatMap(({ host }) => host ?? []);
   const ours = patterns.length === 0 ? () => false : hostTest(patterns);
   const everywhere = [elsewhere, ...new Set(patterns.map(sampleHost))];
+  const both = rules.some(({ scheme }) => scheme !== undefined) ? ["http", "https"] as const : ["http"] as const;
   return rules.flatMap((rule, i) => {
     const hosts = rule.host?.map(sampleHost) ?? everywhere;
-    const schemes = rule.scheme === undefined ? ["http", "https"] as const : [rule.scheme];
+    const schemes = rule.scheme === undefined ? both : [rule.scheme];
     const { sample: path } = capturePattern(rule.from);
     for (const host of hosts) {
       for (const scheme of schemes) {

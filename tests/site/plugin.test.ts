@@ -20,7 +20,9 @@ afterAll(() => rmSync(dir, { recursive: true }));
 function problems(config: Record<string, unknown>): string[] {
   const parsed = plugin.config["~standard"].validate(config);
   if (parsed instanceof Promise) throw new Error("expected an answer at once");
-  return (parsed.issues ?? []).map(({ path, message }) => `${path?.join(".")}: ${message}`);
+  return (parsed.issues ?? []).map(({ path, message }: { path?: readonly unknown[]; message: string }) =>
+    `${path?.join(".")}: ${message}`
+  );
 }
 
 function hooks(config: Record<string, unknown>): PluginHooks | undefined {
