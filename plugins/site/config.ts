@@ -82,8 +82,13 @@ const redirectRule = z.strictObject({
     .describe("301 and 308 are for ever, 302 and 307 for now; 307 and 308 keep the method and the body"),
   query: z.boolean().default(true).describe("Take the query along"),
 }).superRefine(({ from, to }, ctx) => {
+  const { names } = capturePattern(from);
+  const taken = names.find((name, i) => names.indexOf(name) < i || name === "path" || name === "host");
+  if (taken !== undefined) {
+    return ctx.addIssue({ code: "custom", path: ["from"], message: `must not name two things ${taken}` });
+  }
   try {
-    parseTarget(to, capturePattern(from).names);
+    parseTarget(to, names);
   } catch (error) {
     ctx.addIssue({ code: "custom", path: ["to"], message: (error as Error).message });
   }

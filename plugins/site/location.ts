@@ -73,7 +73,7 @@ export function encodeQuery(query: string): string {
 export function locationOf(
   target: Target,
   x: Asked,
-  captured: Readonly<Record<string, string>>,
+  captured: ReadonlyMap<string, string>,
   keepQuery: boolean,
 ): Location | undefined {
   const host = calledHost(x.host);
@@ -81,7 +81,7 @@ export function locationOf(
   const fill = (parts: readonly Part[], encode: (text: string) => string) =>
     parts.map((part) => {
       if (typeof part === "string") return part;
-      return encode(part.name === "path" ? x.path : part.name === "host" ? host : captured[part.name] ?? "");
+      return encode(part.name === "path" ? x.path : part.name === "host" ? host : captured.get(part.name) ?? "");
     }).join("");
   const component = (text: string) => encodeURIComponent(text.toWellFormed());
   // Two slashes in front would name another host.

@@ -71,11 +71,11 @@ export class Redirects {
 function redirect(rule: Compiled, x: Asked): Redirect | undefined {
   if (rule.scheme !== undefined && rule.scheme !== x.scheme) return undefined;
   if (!rule.hosts(x.host)) return undefined;
-  const captured: Record<string, string> = {};
+  const captured = new Map<string, string>();
   if (rule.regexp !== undefined) {
     const match = rule.regexp.exec(x.path);
     if (match === null) return undefined;
-    rule.names.forEach((name, i) => captured[name] = match[i + 1] ?? "");
+    rule.names.forEach((name, i) => captured.set(name, match[i + 1] ?? ""));
   }
   const location = locationOf(rule.target, x, captured, rule.query);
   if (location === undefined || isItself(location, x)) return undefined;

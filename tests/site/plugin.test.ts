@@ -118,6 +118,8 @@ test("what cannot be meant is an error", () => {
     [{ headers: [{ set: { a: "b" }, match: "a" }] }, /headers\.0\.match: must start with \//],
     [{ redirects: [{ from: "/a", to: "//evil.example" }] }, /redirects\.0\.to: expected/],
     [{ redirects: [{ from: "/a", to: "/$1" }] }, /redirects\.0\.to: nothing is named \$1 here/],
+    [{ redirects: [{ from: "/:a/:a", to: "/$a" }] }, /redirects\.0\.from: must not name two things a/],
+    [{ redirects: [{ from: "/:path", to: "$path" }] }, /redirects\.0\.from: must not name two things path/],
     [{ redirects: [{ from: "/a%20b", to: "/c" }] }, /redirects\.0\.from: must be written decoded/],
     [{ redirects: [{ from: "/a//b", to: "/c" }] }, /redirects\.0\.from: is like no path/],
     [{ redirects: [{ from: "/a", to: "/b", status: 300 }] }, /redirects\.0\.status/],
