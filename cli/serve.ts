@@ -81,8 +81,9 @@ function* banner(
   admin: string | undefined,
   options: Pick<ServerOptions, "server" | "config">,
 ): Iterable<string> {
-  const { public: folder, tls } = options.server;
-  const url = (at: string) => at.startsWith("unix:") ? at : `${tls === undefined ? "http" : "https"}://${at}`;
+  const { public: folder, tls, listen } = options.server;
+  const url = (at: string, i: number) =>
+    at.startsWith("unix:") ? at : `${tls === undefined || i >= listen.length ? "http" : "https"}://${at}`;
   yield `serving ${folder ?? "no files"} on ${addresses.map(url).join(", ")}`;
   if (admin === undefined) return;
   const plain = admin.startsWith("unix:") ? admin : `http://${admin}/`;

@@ -149,9 +149,9 @@ export async function startServer(
     if (server.http2 === "all" && !("Bun" in globalThis)) {
       log("warn", 'server.http2 = "all" has no effect on Deno: HTTP/2 is spoken on Bun and by the binary');
     }
-    for (const text of server.listen) {
+    for (const [i, text] of [...server.listen, ...server.listen_plain ?? []].entries()) {
       const at = parseAddress(text);
-      const secured = at.kind === "tcp" ? tls : undefined;
+      const secured = at.kind === "tcp" && i < server.listen.length ? tls : undefined;
       const http2 = at.kind === "tcp" && (server.http2 === "all" || (server.http2 !== "off" && secured !== undefined));
       bounds.push(await open({ at, intake, tls: secured, http2, handle: app.handle }));
     }

@@ -28,6 +28,7 @@ export interface ServerSettings {
   readonly listen: readonly string[];
   readonly public?: string | undefined;
   readonly tls?: Tls | undefined;
+  readonly listen_plain?: readonly string[] | undefined;
   readonly http2?: Http2 | undefined;
   readonly trusted_proxies: readonly string[];
   readonly trusted_headers?: readonly ProxyHeader[] | undefined;
@@ -61,7 +62,9 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   tls: z.strictObject({
     cert: z.string().describe("PEM file with the certificate chain."),
     key: z.string().describe("PEM file with the private key."),
-  }).optional().describe("Serve HTTPS on every TCP address."),
+  }).optional().describe("Serve HTTPS on every TCP address of listen."),
+  listen_plain: z.array(readBy(parseAddress)).default([])
+    .describe("Addresses without TLS beside those of listen, where there is tls: port 80, to redirect to https."),
   http2: z.enum(http2Places).default("tls").describe(
     "Where HTTP/2 is spoken too: over TLS, on all TCP addresses (without TLS by prior knowledge), or off. Not on Deno.",
   ),
@@ -82,6 +85,9 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   body_timeout: someTime().prefault("30s").describe("Longest silence within a request body (408 after)."),
   keep_alive: someTime().prefault("75s").describe("How long an idle connection is kept."),
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
+}).refine(({ tls, listen_plain }) => tls !== undefined || listen_plain.length === 0, {
+  path: ["listen_plain"],
+  message: "expected none without server.tls: addresses of server.listen speak plain HTTP then",
 });
 
 /** The schema of `[admin]`. */

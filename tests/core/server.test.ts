@@ -152,3 +152,9 @@ describe("a server from code", () => {
     await server.stop();
   });
 });
+
+test("plain addresses are for where there is TLS", () => {
+  const parsed = (server: Record<string, unknown>) => z.safeParse(serverTable, server);
+  expect(parsed({ listen_plain: [":80"] }).error?.issues.map(({ path }) => path)).toEqual([["listen_plain"]]);
+  expect(parsed({ listen_plain: [":80"], tls: { cert: "c", key: "k" } }).success).toBe(true);
+});

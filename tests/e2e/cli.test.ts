@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { commandOf, hosts, startServer } from "../support/server.ts";
 import { connect } from "../../plugins/php/fastcgi/socket.ts";
 import { startFpm } from "../php/fastcgi/fpm.ts";
+import { freePort } from "../support/ports.ts";
 import { allowSlowTests, waitFor } from "../support/wait.ts";
 
 allowSlowTests(60_000);
@@ -176,10 +177,19 @@ for (const host of hosts().filter((name) => name in { bun: 1, deno: 1, binary: 1
         "-out",
         cert,
       ], { stdio: "ignore" });
+      const plain = await freePort();
       await using server = await startServer({
         host,
-        config: { server: { tls: { cert, key } }, log: { access: "off" }, php: { concurrency: 1 } },
+        config: {
+          server: { tls: { cert, key }, listen_plain: [`127.0.0.1:${plain}`] },
+          log: { access: "off" },
+          php: { concurrency: 1 },
+          site: { redirects: [{ from: "/**", scheme: "http", to: `https://$host$path` }] },
+        },
       });
+      expect(server.output()).toContain(`on https://127.0.0.1:${server.port}, http://127.0.0.1:${plain}`);
+      const away = await fetch(`http://127.0.0.1:${plain}/a?b=c`, { redirect: "manual" });
+      expect([away.status, away.headers.get("location")]).toEqual([302, "https://127.0.0.1/a?b=c"]);
       writeFileSync(
         join(server.dir, "public/index.php"),
         "<?php echo $_SERVER['HTTPS'], ' ', $_SERVER['REQUEST_SCHEME'], ' ', $_SERVER['SERVER_PORT'];",
