@@ -69,10 +69,22 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
   } catch (cause) {
     throw portTaken(at, cause);
   }
-  if (at.kind === "unix") return { at, stop: (force) => server.stop(force) };
+  if (at.kind === "unix") return { at, stop: (force) => stop(server, force) };
   const port = server.port ?? at.port;
   side.local = { address: at.host, port };
-  return { at: { ...at, port }, stop: (force) => server.stop(force) };
+  return { at: { ...at, port }, stop: (force) => stop(server, force) };
+}
+
+/** How long (ms) connections are given to be gone when they are cut. */
+const cutMs = 500;
+
+/** Bun waits for each client of HTTP/2 to close its side, even of those it cuts: a client could hold the end up for ever. */
+async function stop(server: BunServer, force: boolean): Promise<void> {
+  const gone = server.stop(force);
+  if (!force) return await gone;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([gone, new Promise<void>((resolve) => timer = setTimeout(resolve, cutMs))]);
+  clearTimeout(timer);
 }
 
 /** An exchange over the Web request that Bun made. */
