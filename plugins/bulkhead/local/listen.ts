@@ -16,7 +16,7 @@ export interface Peer {
   readonly pending: number;
   /** Writes now, or as soon as the system takes it. The bytes are the caller's again when it returns. */
   write(bytes: Uint8Array): void;
-  /** Sends what waits and closes. */
+  /** Sends what waits and closes; at once when the peer has not closed its side in a second. */
   end(): void;
   /** Closes at once. */
   destroy(): void;
@@ -73,6 +73,9 @@ export async function listen(options: SocketOptions, onOpen: (peer: Peer) => Pee
   return { close };
 }
 
+/** How long (ms) a peer may take to read its last words and to close: what it sends until then nobody reads. */
+const lingerMs = 1000;
+
 /** The parts of Bun's sockets used here. */
 interface BunSocket {
   data: BunPeer;
@@ -87,6 +90,7 @@ class BunPeer implements Peer {
   readonly #socket: BunSocket;
   #backlog: Uint8Array[] = [];
   #ending = false;
+  #linger: ReturnType<typeof setTimeout> | undefined;
   pending = 0;
   handler: PeerHandler | undefined;
 
@@ -118,6 +122,7 @@ class BunPeer implements Peer {
 
   end(): void {
     this.#ending = true;
+    this.#linger ??= setTimeout(() => this.destroy(), lingerMs);
     if (this.pending === 0) this.#socket.end();
   }
 
@@ -126,6 +131,7 @@ class BunPeer implements Peer {
   }
 
   closed(): void {
+    clearTimeout(this.#linger);
     const { handler } = this;
     this.handler = undefined;
     handler?.onClose();
@@ -171,7 +177,8 @@ class NodePeer implements Peer {
   }
 
   end(): void {
-    this.#socket.end();
+    const linger = setTimeout(() => this.destroy(), lingerMs);
+    this.#socket.once("close", () => clearTimeout(linger)).end();
   }
 
   destroy(): void {
