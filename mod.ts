@@ -32,6 +32,7 @@ export {
   type BulkheadWait,
   type KeyedBulkheadOptions,
 } from "./core/contracts/bulkheads.ts";
+export { ClosedPaths } from "./core/contracts/closed_paths.ts";
 export { Exposition } from "./core/contracts/exposition.ts";
 export { Executions, type RunningExecution } from "./core/contracts/executions.ts";
 export {

@@ -8,6 +8,8 @@ import type { BindOptions, Bound } from "./listen.ts";
 /** The part of Bun's server that is used here; `@types/bun` cannot be seen by `deno check`. */
 interface BunServer {
   readonly port: number | undefined;
+  /** Requests whose response is not out, files that Bun sends by itself among them. */
+  readonly pendingRequests: number;
   requestIP(request: Request): Endpoint | null;
   timeout(request: Request, seconds: number): void;
   stop(closeActive?: boolean): Promise<void>;
@@ -63,10 +65,34 @@ export async function listenBun(options: BindOptions): Promise<Bound> {
     fetch,
     error: () => new Response("500 Internal Server Error\n", { status: 500 }),
   });
-  if (at.kind === "unix") return { at, stop: (force) => server.stop(force) };
+  if (at.kind === "unix") return { at, stop: (force) => stop(server, force, options.http2) };
   const port = server.port ?? at.port;
   side.local = { address: at.host, port };
-  return { at: { ...at, port }, stop: (force) => server.stop(force) };
+  return { at: { ...at, port }, stop: (force) => stop(server, force, options.http2) };
+}
+
+/** How long (ms) connections are given to be gone when they are cut, and idle ones of HTTP/2 when they have been told to go. */
+const cutMs = 500;
+/** How often (ms) is looked whether there are only such. */
+const lookMs = 100;
+
+/**
+ * Bun waits for each client of HTTP/2 to close its side, even of those it cuts: a client that sleeps would hold the end up for ever.
+ * So they are waited for only while something is on its way to one.
+ */
+async function stop(server: BunServer, force: boolean, http2: boolean): Promise<void> {
+  const gone = server.stop(force);
+  if (!force && !http2) return await gone;
+  let since = performance.now(), timer: ReturnType<typeof setInterval> | undefined;
+  const idle = new Promise<void>((resolve) => {
+    timer = setInterval(() => {
+      const now = performance.now();
+      if (!force && server.pendingRequests > 0) since = now;
+      else if (now - since >= cutMs) resolve();
+    }, lookMs);
+  });
+  await Promise.race([gone, idle]);
+  clearInterval(timer);
 }
 
 /** An exchange over the Web request that Bun made. */

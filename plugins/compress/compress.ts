@@ -6,6 +6,7 @@ import type { Awaitable } from "../../core/plugin.ts";
 import { encoded, type Rules, unchanged, vary, worthIt } from "./candidate.ts";
 import type { Encoder } from "./encoders.ts";
 import { squeeze } from "./squeeze.ts";
+import { Turns } from "./turns.ts";
 
 /** An encoder, and what is counted of its work. */
 interface Offer extends Encoder {
@@ -13,8 +14,17 @@ interface Offer extends Encoder {
   readonly sent: Counter;
 }
 
+/** A body of a known length up to so many bytes, and not streamed, is compressed as one piece. */
+const wholeBytes = 64 * 1024;
+/** Pieces compressed at once. Each takes up to 1.4 MB from when it is asked for, and there are no more threads for them. */
+const mostWhole = 8;
+/** Streams compressed at once. Each takes as much until its client has it all, and clients of HTTP/2 can let hundreds stand. */
+const mostStreams = 128;
+
 /** Compresses the responses of others. */
 export class Compress {
+  readonly #turns = new Turns(mostWhole);
+  #streams = 0;
   readonly #offers: readonly Offer[];
   readonly #rules: Rules;
 
@@ -48,10 +58,10 @@ export class Compress {
     const changed = encoded(headers, offer.name);
     if (head) return x.remake(response, null, changed);
     if (response.body === null) return response;
+    const streams = pieces === undefined && (x.sent !== undefined || length < 0 || length > wholeBytes);
+    if (streams && this.#streams >= mostStreams) return this.#plain(x, response);
     offer.responses.inc();
-    return pieces === undefined
-      ? this.#stream(x, response, changed, offer)
-      : this.#whole(x, response, pieces, changed, offer);
+    return streams ? this.#stream(x, response, changed, offer) : this.#whole(x, response, pieces, changed, offer);
   }
 
   #stream(x: Exchange, response: Response, headers: Headers, offer: Offer): Response {
@@ -60,7 +70,9 @@ export class Compress {
       offer.sent.inc(bytes);
     });
     // Who looks at it does so later, and may find it failed; and nobody looks at the one that was there.
-    sent.catch(() => {});
+    this.#streams++;
+    const over = () => void this.#streams--;
+    sent.then(over, over);
     x.sent?.catch(() => {});
     x.sent = sent;
     return x.remake(response, stream, headers);
@@ -69,11 +81,12 @@ export class Compress {
   async #whole(
     x: Exchange,
     response: Response,
-    pieces: readonly Uint8Array<ArrayBuffer>[],
+    pieces: readonly Uint8Array<ArrayBuffer>[] | undefined,
     headers: Headers,
     offer: Offer,
   ): Promise<Response> {
-    const bytes = await offer.whole(joinBytes(pieces));
+    const plain = pieces === undefined ? new Uint8Array(await response.arrayBuffer()) : joinBytes(pieces);
+    const bytes = await this.#turns.run(() => offer.whole(plain));
     x.bytes = bytes.byteLength;
     offer.sent.inc(bytes.byteLength);
     return x.remake(response, [bytes], headers);

@@ -5,6 +5,7 @@
  */
 import { resolve } from "node:path";
 import { CoreError } from "../../core/error.ts";
+import type { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import type { Gates } from "../../core/contracts/gates.ts";
 import type { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import type { Site } from "../../core/contracts/site.ts";
@@ -31,6 +32,7 @@ export interface LaneOptions {
   readonly settings: PoolSettings;
   readonly matches: (x: Exchange) => boolean;
   readonly site: Site;
+  readonly closed: ClosedPaths | undefined;
   readonly count: PhpCounts;
   readonly log: Log;
   readonly gates: Gates | undefined;
@@ -52,7 +54,7 @@ export class PhpLane {
   }
 
   constructor(options: LaneOptions) {
-    const { name, matches, settings, site: { baseDir, publicRoot } } = options;
+    const { name, matches, settings, closed, site: { baseDir, publicRoot } } = options;
     this.#options = options;
     this.name = name;
     this.matches = matches;
@@ -65,6 +67,7 @@ export class PhpLane {
         allow: settings.allow,
         deny: settings.deny,
         follow: settings.follow.map((folder) => resolve(baseDir, folder)),
+        closed: closed?.has,
       }, diskFs),
       { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
     );

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
@@ -22,7 +23,7 @@ const php: AnyPlugin = definePlugin({
   api: 1,
   config: phpTable,
   needs: [Site, Health],
-  wants: [Gates, Meter, ScriptSettings, Reloads],
+  wants: [Gates, Meter, ScriptSettings, Reloads, ClosedPaths],
   provides: [Executions],
   setup(ctx) {
     const { config: base, log } = ctx;
@@ -59,8 +60,8 @@ const php: AnyPlugin = definePlugin({
         throw new CoreError("CONFIG_PHP", text);
       }
       if (engineOf(settings) !== "worker" && site.publicRoot === undefined) return;
-      const [gates, told] = [ctx.find(Gates), ctx.find(ScriptSettings)];
-      const lane = new PhpLane({ name, settings, matches, site, count: count(name), log, gates, told });
+      const [gates, told, closed] = [ctx.find(Gates), ctx.find(ScriptSettings), ctx.find(ClosedPaths)];
+      const lane = new PhpLane({ name, settings, matches, site, closed, count: count(name), log, gates, told });
       lanes.push(lane);
       ctx.use(Health).register(name, () => lane.engine === undefined ? "starting" : lane.engine.problem());
       const { watch, root = "." } = settings;

@@ -8,7 +8,7 @@ export interface ReplyHead {
   readonly status: number;
   /** PHP's headers without those that are between two hops, an empty content type, the length and `X-Request-Id`. */
   readonly headers: HeaderPairs;
-  /** `Content-Length`, or -1 when there is none, or none that is one: two of them, or words. */
+  /** `Content-Length`, or -1 when there is none, or none that is one: two of them, words, or that of a file that the answer names. */
   readonly length: number;
   /** Whether the body asks to go out as it comes: server-sent events, or `X-Accel-Buffering: no`. */
   readonly streams: boolean;
@@ -17,7 +17,7 @@ export interface ReplyHead {
 }
 
 export function readReplyHead({ status, headers }: ResponseHead): ReplyHead {
-  let length = -1, lengths = 0, streams = false;
+  let length = -1, lengths = 0, streams = false, namesFile = false;
   /** Made when the first header is dropped: mostly none is. */
   let kept: (readonly [name: string, value: string])[] | undefined;
   for (let i = 0; i < headers.length; i++) {
@@ -45,6 +45,10 @@ export function readReplyHead({ status, headers }: ResponseHead): ReplyHead {
         drop = value === "";
         streams ||= value.startsWith("text/event-stream");
         break;
+      case "x-accel-redirect":
+      case "x-sendfile":
+        namesFile = true;
+        break;
       case "x-accel-buffering":
         streams ||= value.toLowerCase() === "no";
         break;
@@ -53,6 +57,8 @@ export function readReplyHead({ status, headers }: ResponseHead): ReplyHead {
     else kept?.push(header);
   }
   const bodyless = status === 204 || status === 205 || status === 304;
+  // Symfony tells the file's length, and leaves the body out.
+  if (namesFile) length = -1;
   return { status, headers: kept ?? headers, length, streams, bodyless };
 }
 

@@ -35,6 +35,8 @@ export interface ResolveSettings {
   readonly deny?: readonly string[] | undefined;
   /** Folders outside the public root that links in it may lead into: scripts run from there, too. Absolute paths. */
   readonly follow?: readonly string[] | undefined;
+  /** Paths that nobody gets (`static.deny`), by the name of the script and by its real one below the public root. */
+  readonly closed?: ((path: string) => boolean) | undefined;
   /** What a path gets that names a script which does not exist; `not-found` when absent. */
   readonly missingScript?: "not-found" | "front-controller" | undefined;
 }
@@ -77,7 +79,7 @@ export type Resolver = (path: string, query: string) => Resolution;
  * ```
  */
 export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver {
-  const { publicRoot, index = "index.php", missingScript = "not-found", follow = [] } = settings;
+  const { publicRoot, index = "index.php", missingScript = "not-found", follow = [], closed = () => false } = settings;
   const fronts = frontControllers(settings.frontController ?? "/index.php");
   const allowed = settings.allow === undefined ? undefined : pathMatcher(settings.allow);
   const denied = pathMatcher(settings.deny ?? []);
@@ -102,7 +104,12 @@ export function makeResolver(settings: ResolveSettings, fs: ScriptFs): Resolver 
     // A link may give a script a harmless name, or another file a script's name.
     if (!isScriptName(scriptName) || !isScriptName(realName)) return forbidden;
     if (realName.split("/").some(isHidden) && !realName.startsWith("/.well-known/")) return forbidden;
-    if (named && !fronts.some((front) => front.script === scriptName)) {
+    const isFront = fronts.some((front) => front.script === scriptName);
+    // A front controller stands for other paths, closed by its own name or not; by that name it has a PATH_INFO.
+    if (named && (!isFront || pathInfo !== "")) {
+      if (closed(scriptName) || (real.startsWith(`${root}/`) && closed(realName))) return forbidden;
+    }
+    if (named && !isFront) {
       if (denied(scriptName) || denied(realName)) return forbidden;
       if (allowed !== undefined && !allowed(scriptName)) return forbidden;
     }

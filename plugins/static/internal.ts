@@ -68,7 +68,8 @@ export class InternalFiles {
   }
 
   #byPrefix(value: string): { readonly files: StaticFiles; readonly path: string } | undefined {
-    const path = canonicalPath(pathOf(utf8(value)));
+    // Symfony encodes the slashes, too.
+    const path = canonicalPath(pathOf(utf8(value)).replace(/^%2f/i, "/"));
     const found = path === undefined ? undefined : this.#folders.find(({ prefix }) => path.startsWith(prefix));
     return found && { files: found.files, path: path!.slice(found.prefix.length - 1) };
   }

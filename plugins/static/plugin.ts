@@ -1,6 +1,7 @@
 /** Files of the public root, sent without PHP. @module */
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
@@ -70,7 +71,10 @@ export default definePlugin({
   api: 1,
   config,
   needs: [Site],
+  provides: [ClosedPaths],
   setup(ctx) {
+    const denied = denial(ctx.config.deny);
+    ctx.provide(ClosedPaths, { has: denied });
     const root = ctx.use(Site).publicRoot;
     if (root === undefined) return;
     const { index, cache, deny, precompressed } = ctx.config;
@@ -86,7 +90,6 @@ export default definePlugin({
     };
     const folder = resolve(ctx.baseDir, root);
     const files = new StaticFiles({ root: folder, index, cache, precompressed, deny, follow, onEscape });
-    const denied = denial(deny);
     const onMissing = (value: string) =>
       ctx.log(
         "warn",

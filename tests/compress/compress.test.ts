@@ -100,6 +100,38 @@ test("a response of somebody else's is compressed too, and its headers may be fi
   expect(await varied.text()).toBe("a".repeat(200));
 });
 
+test("a short one of a known length takes no stream, which would take ten times the memory", async () => {
+  const streamless = { ...encoder("gzip", 5), stream: () => expect("a stream").toBe("none") as never };
+  const own = new Compress([streamless], { types: ["text/*"], minSize: 100 }, noMeter);
+  const x = new TestExchange("/", { headers: { "accept-encoding": "gzip" } });
+  const headers = { "content-type": "text/plain", "content-length": String(html.length) };
+  const response = await own.answer(x, new Response(html, { headers }));
+  expect(gunzipSync(new Uint8Array(await response.arrayBuffer())).toString()).toBe(html);
+});
+
+test("beside 128 streams that clients do not take, others go as they are, until one has ended", async () => {
+  const own = new Compress([encoder("gzip", 5)], { types: ["text/*"], minSize: 100 }, noMeter);
+  const ask = async () => {
+    const x = new TestExchange("/", { headers: { "accept-encoding": "gzip" } });
+    const { headers, body } = await own.answer(
+      x,
+      x.respond(new Response(html).body!, 200, [["content-type", "text/plain"]]),
+    );
+    return { said: [headers.get("content-encoding"), headers.get("vary")], body: body!, x };
+  };
+  const stalled = await Promise.all(Array.from({ length: 128 }, ask));
+  expect(new Set(stalled.map(({ said }) => said[0]))).toEqual(new Set(["gzip"]));
+  const more = await ask();
+  expect([...more.said, await new Response(more.body).text()]).toEqual([null, "Accept-Encoding", html]);
+  await stalled[0]!.body.cancel();
+  await expect(stalled[0]!.x.sent).rejects.toThrow();
+  expect((await ask()).said[0]).toBe("gzip");
+  expect((await ask()).said[0]).toBe(null);
+  await new Response(stalled[1]!.body).arrayBuffer();
+  expect((await ask()).said[0]).toBe("gzip");
+  await Promise.all(stalled.slice(2).map(({ body }) => body.cancel()));
+});
+
 test("a stream that fails is a request that failed", async () => {
   const x = new TestExchange("/", { headers: { "accept-encoding": "gzip" } });
   const failure = new Error("PHP died");

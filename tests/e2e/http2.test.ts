@@ -14,7 +14,7 @@ import { connect as tlsConnect } from "node:tls";
 import { makeCertificates } from "../support/certificates.ts";
 import { block, type Fields, flags, frame, frames, get, post, RawHttp2 } from "../support/raw_http2.ts";
 import { hosts, startServer, type TestServer, total } from "../support/server.ts";
-import { allowSlowTests, waitFor } from "../support/wait.ts";
+import { allowSlowTests, waitFor, within } from "../support/wait.ts";
 
 allowSlowTests(60_000);
 
@@ -335,6 +335,42 @@ for (const host of hosts().filter((name) => name === "bun" || name === "binary")
       );
       expect([answered !== undefined, raw.body(1)]).toEqual([true, "held"]);
       expect((await own.exited).code).toBe(0);
+    });
+
+    test("SIGTERM: an idle client that sleeps does not hold the end up, one that a file is on its way to does", async () => {
+      await using own = await started();
+      writeFileSync(join(own.dir, "public/large.bin"), Buffer.alloc(300_000, 65));
+      using idle = await RawHttp2.connect(own.port);
+      idle.ask(1, get("/nothing.txt"));
+      await idle.fate(1);
+      idle.socket.pause();
+      using busy = await RawHttp2.connect(own.port);
+      busy.ask(1, get("/large.bin"));
+      await waitFor(() => busy.body(1).length === 65_535, { what: "all that the window takes" });
+      own.signal("SIGTERM");
+      await busy.until((f) => f.type === frames.goaway);
+      // Longer than idle clients are waited for.
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      const more = Buffer.alloc(4);
+      more.writeUInt32BE(300_000);
+      busy.send(Buffer.concat([frame(frames.window, 0, 0, more), frame(frames.window, 0, 1, more)]));
+      await waitFor(() => busy.body(1).length === 300_000, { what: "the rest" });
+      busy.socket.pause();
+      expect((await within(5000, "The end", own.exited)).code).toBe(0);
+    });
+
+    test("a second SIGTERM ends it, even when a client does not close its side", async () => {
+      await using own = await started();
+      for (const [name, text] of Object.entries(scripts)) writeFileSync(join(own.dir, "public", name), text);
+      using raw = await RawHttp2.connect(own.port);
+      raw.ask(1, get("/sleep.php?ms=20000&as=none"));
+      await waitFor(async () => total(await own.metrics(), "fairlead_admission_in_use") === 1, { what: "the request" });
+      // Who does not read is told of no end.
+      raw.socket.pause();
+      own.signal("SIGTERM");
+      await waitFor(() => own.output().includes("draining"), { what: "the drain" });
+      own.signal("SIGTERM");
+      expect((await within(5000, "The end", own.exited)).code).toBe(1);
     });
   });
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { diskFs, folderIdentity } from "../../plugins/php/disk_fs.ts";
 import { makeResolver, type Resolution, type ResolveSettings } from "../../plugins/php/resolve.ts";
 import { rememberResolutions } from "../../plugins/php/resolve_cache.ts";
+import { pathPattern } from "../../core/http/path_pattern.ts";
 
 let dir: string;
 let root: string;
@@ -53,6 +54,11 @@ beforeAll(() => {
 });
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** As `static.deny` reads them, in short. */
+function denial(patterns: readonly string[]): (path: string) => boolean {
+  return (path) => patterns.some((one) => pathPattern(one).test(path));
+}
 
 function resolve(path: string, settings: Partial<ResolveSettings> = {}, query = ""): Resolution {
   return makeResolver({ publicRoot: root, ...settings }, diskFs)(path, query);
@@ -227,6 +233,24 @@ describe("makeResolver", () => {
     }
     expect(short("/app.php", settings)).toBe("/app.php|");
     expect(short("/uploads/evil.jpg", settings)).toBe("none");
+  });
+
+  test("a closed script does not run for a PATH_INFO, as an index, or by a link either", () => {
+    const closed = denial(["/app.php", "/uploads/**", "/blog/index.php", "/x.php"]);
+    for (const path of ["/app.php", "/app.php/", "/app.php/x", "/inside.php", "/alias/shell.php", "/blog/"]) {
+      expect([path, short(path, { closed })]).toEqual([path, "forbidden"]);
+    }
+    expect(short("/blog", { closed })).toBe("redirect");
+    // Names in a folder elsewhere are those of the link.
+    const follow = [join(dir, "public2")];
+    expect(short("/sibling/x.php", { closed, follow })).toBe("/sibling/x.php|");
+    expect(short("/sibling/x.php", { closed: denial(["/sibling/**"]), follow })).toBe("forbidden");
+  });
+
+  test("a closed front controller still stands for all other paths", () => {
+    const closed = denial(["/index.php"]);
+    expect(["/", "/users", "/index.php/users"].map((path) => short(path, { closed })))
+      .toEqual(["/index.php|", "/index.php|", "forbidden"]);
   });
 
   test("with an allow list runs only what is on it, and the front controller", () => {

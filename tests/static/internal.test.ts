@@ -35,6 +35,8 @@ describe("InternalFiles", () => {
       { "x-accel-redirect": "/protected/a.txt" },
       { "x-accel-redirect": "/protected/%61.txt?x=1" },
       { "x-accel-redirect": "/protected/deep/../a.txt" },
+      // As Symfony writes it.
+      { "x-accel-redirect": "%2Fprotected%2Fa.txt" },
       { "x-sendfile": `${site.base}/storage/a.txt` },
     ];
     for (const said of named) expect([said, await answer(said)?.text()]).toEqual([said, "0123456789"]);
@@ -107,6 +109,8 @@ describe("InternalFiles", () => {
     const wrong = [
       { "x-accel-redirect": "/protected/../secret.txt" },
       { "x-accel-redirect": "/protected/%2e%2e/secret.txt" },
+      { "x-accel-redirect": "%2Fprotected%2F..%2F..%2Fsecret.txt" },
+      { "x-accel-redirect": "%252Fprotected%252Fa.txt" },
       { "x-accel-redirect": "/elsewhere/a.txt" },
       { "x-accel-redirect": "/protected/" },
       { "x-accel-redirect": "/protected/deep" },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Context, PluginHooks, Token } from "../../core/plugin.ts";
@@ -8,6 +9,7 @@ import { type Tree, tree } from "./support.ts";
 
 let site: Tree;
 const logged: string[] = [];
+const provided = new Map<string, unknown>();
 
 beforeAll(() => {
   site = tree();
@@ -38,6 +40,7 @@ function hooks(config: Record<string, unknown>, publicRoot: string | undefined =
     baseDir: site.base,
     log: (level, message) => void logged.push(`${level} ${message}`),
     use: () => ({ publicRoot }) as never,
+    provide: (token, service) => void provided.set((token as Token<unknown>).id, service),
   };
   return (plugin.setup(ctx as never) ?? {}) as PluginHooks;
 }
@@ -112,7 +115,8 @@ describe("the plugin", () => {
   });
 
   test("has nothing to do without a public root", () => {
-    expect(plugin.setup({ use: () => ({ publicRoot: undefined }), config: {} } as never)).toBe(undefined);
+    const ctx = { use: () => ({ publicRoot: undefined }), provide: () => {}, config: { deny: [] } };
+    expect(plugin.setup(ctx as never)).toBe(undefined);
   });
 
   test("follows links out only where told, and says where that was once", async () => {
@@ -120,6 +124,13 @@ describe("the plugin", () => {
     for (let i = 0; i < 3; i++) expect(await run(refusing, exchange("/storage/pic.txt")).text()).toBe("next");
     expect(logged.filter((line) => line.includes(`${site.base}/storage`))).toHaveLength(1);
     expect(await run(hooks({ follow: ["storage"] }), exchange("/storage/pic.txt")).text()).toBe("picture");
+  });
+
+  test("tells others which paths nobody gets", () => {
+    hooks({ deny: ["/data/**", "/*.log"] });
+    const closed = provided.get(ClosedPaths.id) as ClosedPaths;
+    expect(["/data", "/data/x", "/x.log", "/sub/x.log", "/"].map((path) => closed.has(path)))
+      .toEqual([true, true, true, false, false]);
   });
 
   test("denies paths whoever would have answered, and what a link gives another name", async () => {

@@ -16,7 +16,7 @@ export interface Peer {
   readonly pending: number;
   /** Writes now, or as soon as the system takes it. The bytes are the caller's again when it returns. */
   write(bytes: Uint8Array): void;
-  /** Sends what waits and closes. */
+  /** Sends what waits and closes; at once when the peer has not closed its side in a second. */
   end(): void;
   /** Closes at once. */
   destroy(): void;
@@ -77,6 +77,9 @@ interface Stoppable {
   stop(): void;
 }
 
+/** How long (ms) a peer may take to read its last words and to close: what it sends until then nobody reads. */
+const lingerMs = 1000;
+
 /** The parts of Bun's sockets used here. */
 interface BunSocket {
   data: BunPeer;
@@ -91,6 +94,7 @@ class BunPeer implements Peer {
   readonly #socket: BunSocket;
   #backlog: Uint8Array[] = [];
   #ending = false;
+  #linger: ReturnType<typeof setTimeout> | undefined;
   pending = 0;
   handler: PeerHandler | undefined;
 
@@ -122,6 +126,7 @@ class BunPeer implements Peer {
 
   end(): void {
     this.#ending = true;
+    this.#linger ??= setTimeout(() => this.destroy(), lingerMs);
     if (this.pending === 0) this.#socket.end();
   }
 
@@ -130,6 +135,7 @@ class BunPeer implements Peer {
   }
 
   closed(): void {
+    clearTimeout(this.#linger);
     const { handler } = this;
     this.handler = undefined;
     handler?.onClose();
@@ -175,7 +181,8 @@ class NodePeer implements Peer {
   }
 
   end(): void {
-    this.#socket.end();
+    const linger = setTimeout(() => this.destroy(), lingerMs);
+    this.#socket.once("close", () => clearTimeout(linger)).end();
   }
 
   destroy(): void {

@@ -38,3 +38,31 @@ test("what the system does not take at once is kept as it was, whatever becomes 
     rmSync(dir, { recursive: true, force: true });
   }
 });
+
+test("who is to go and does not close its side is cut, with or without having read", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-listen-"));
+  const path = join(dir, "l.sock");
+  let closed = 0;
+  const listening = await listen({ path, mode: 0o600, group: undefined }, (peer) => ({
+    onData([unread]) {
+      if (unread === 1) { while (peer.pending === 0) peer.write(new Uint8Array(100_000)); }
+      peer.end();
+    },
+    onClose: () => void closed++,
+  }));
+  const sockets = [0, 1].map((unread) => {
+    const socket = connect({ path, allowHalfOpen: true });
+    if (unread === 0) socket.resume();
+    else socket.pause();
+    socket.on("error", () => {});
+    socket.write(Uint8Array.of(unread));
+    return socket;
+  });
+  try {
+    await waitFor(() => closed === 2, { what: "both to be cut", every: 1, timeout: 4000 });
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    listening.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+});

@@ -28,7 +28,7 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
         host,
         config: {
           static: {
-            deny: ["/app/data/**"],
+            deny: ["/app/data/**", "/closed.php"],
             follow: [join(elsewhere, "pma")],
             internal: { "/protected/": join(elsewhere, "files") },
           },
@@ -42,12 +42,15 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
       });
       const site = (name: string) => join(server.dir, "public", name);
       write(site("app/index.php"), "<?php echo 'app ', $_SERVER['REQUEST_URI'];");
+      write(site("closed.php"), "<?php echo 'ran';");
+      symlinkSync("app/data/run.php", site("harmless.php"));
       write(site("app/data/users.json"), "private");
       write(site("app/data/run.php"), "<?php echo 'ran';");
       write(
         site("send.php"),
         `<?php setcookie('seen', '1'); header('Content-Type: application/x-big'); header('Content-Disposition: attachment');
         header($_GET['by'] === 'accel' ? 'X-Accel-Redirect: /protected/big.bin' : 'X-Sendfile: ${elsewhere}/files/big.bin');
+        if (isset($_GET['length'])) header('Content-Length: 300000');
         echo str_repeat('not sent ', (int) ($_GET['noise'] ?? 0));`,
       );
       write(
@@ -85,13 +88,23 @@ for (const host of hosts().filter((name) => name === "bun" || name === "deno" ||
     });
 
     test("closed folders stay closed, for files and for scripts", async () => {
-      for (const path of ["/app/data/users.json", "/app/data/run.php", "/app/data/", "/app//data/%75sers.json"]) {
+      for (
+        const path of [
+          "/app/data/users.json",
+          "/app/data/run.php",
+          "/app/data/",
+          "/app//data/%75sers.json",
+          "/closed.php",
+          "/closed.php/",
+          "/harmless.php",
+        ]
+      ) {
         expect([path, (await get(path)).status]).toEqual([path, 403]);
       }
       expect((await get("/protected/big.bin")).status).toBe(404);
     });
 
-    for (const by of ["accel&noise=0", "accel&noise=50000", "sendfile"]) {
+    for (const by of ["accel&noise=0", "accel&noise=50000", "sendfile", "sendfile&length"]) {
       test(`a file goes out in the place of PHP's body (${by})`, async () => {
         const { response, text } = await get(`/send.php?by=${by}`);
         const { headers } = response;
