@@ -45,11 +45,13 @@ export {
 } from "./core/contracts/gates.ts";
 export { Health, type Readiness } from "./core/contracts/health.ts";
 export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample } from "./core/contracts/meter.ts";
+export { Places, type Stoppable, type Taken } from "./core/contracts/places.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
 export { Site } from "./core/contracts/site.ts";
 export type { Clock } from "./core/clock.ts";
 export type { StandardSchema } from "./core/standard_schema.ts";
+export { Predecessor } from "./core/handover/predecessor.ts";
 export { type Address, showAddress } from "./core/http/address.ts";
 export { type RunningServer, type ServerOptions, startServer } from "./core/server.ts";
 export type { AdminSettings, LogSettings, ServerSettings } from "./core/settings.ts";

@@ -6,6 +6,7 @@ import db from "../plugins/dbproxy/plugin.ts";
 import metrics from "../plugins/metrics/plugin.ts";
 import php from "../plugins/php/plugin.ts";
 import refresh from "../plugins/refresh/plugin.ts";
+import site from "../plugins/site/plugin.ts";
 import staticFiles from "../plugins/static/plugin.ts";
 import type { AnyPlugin } from "../core/plugin.ts";
 
@@ -13,6 +14,7 @@ import type { AnyPlugin } from "../core/plugin.ts";
 export const builtin: readonly AnyPlugin[] = [
   metrics,
   compress,
+  site,
   refresh,
   admission,
   bulkhead,

@@ -4,6 +4,7 @@ import { runtime, version } from "../core/version.ts";
 import { check } from "./check.ts";
 import { db } from "./db.ts";
 import { reload } from "./reload.ts";
+import { restart } from "./restart.ts";
 import { schema } from "./schema.ts";
 import { serve } from "./serve.ts";
 import { top } from "./top.ts";
@@ -20,6 +21,10 @@ const verbs: Readonly<Record<string, { readonly run: Verb; readonly says: string
   reload: {
     run: reload,
     says: "reload [-c FILE]    have a running server boot new PHP workers on new code, losing no request",
+  },
+  restart: {
+    run: restart,
+    says: "restart [-c FILE]   have a running server replaced by a new one with the new settings, refusing nobody",
   },
   schema: { run: schema, says: "schema [-c FILE]    print a JSON Schema of the configuration, for editors" },
   top: { run: top, says: "top [-c FILE]       watch a running server: requests, waiting, PHP processes, refusals" },

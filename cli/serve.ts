@@ -1,4 +1,6 @@
 import process from "node:process";
+import { notifyManager } from "../core/handover/notify.ts";
+import { Predecessor } from "../core/handover/predecessor.ts";
 import { showAddress } from "../core/http/address.ts";
 import { collectOrphans } from "../core/orphans.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../core/server.ts";
@@ -9,10 +11,16 @@ import { hearSignals, type Signals } from "./signals.ts";
 /** Serves until SIGTERM or SIGINT, drains, and returns 0 when everything ended well; a second signal forces. */
 export async function serve(args: readonly string[]): Promise<number> {
   const signals = hearSignals();
-  const { options } = await prepare(configArgument(args));
-  const server = await start(options, signals);
+  const predecessor = await Predecessor.meet();
+  const { options } = await prepare(configArgument(args)).catch(async (error) => {
+    await predecessor?.failed(error);
+    throw error;
+  });
+  const server = await start(options, signals, predecessor);
   if (server === undefined) return 0;
   signals.onReload(() => void server.reload());
+  // What went wrong is in the log.
+  signals.onRestart(() => void server.restart().catch(() => {}));
   const { log } = server.app;
   if (options.server.public === undefined) {
     log(
@@ -29,18 +37,29 @@ export async function serve(args: readonly string[]): Promise<number> {
   for (const line of banner(server.addresses.map(showAddress), server.admin && showAddress(server.admin), options)) {
     log("info", line);
   }
-  await aborted(signals.stop);
-  const failed = await server.stop(signals.force);
-  return failed.length === 0 && !signals.force.aborted ? 0 : 1;
+  // A successor's readiness is told by the server that it replaces, which the manager knows.
+  if (predecessor === undefined && !notifyManager("READY=1")) {
+    log("warn", "cannot tell the service manager that this is ready: that needs glibc or musl, and on Deno -A");
+  }
+  await Promise.race([aborted(signals.stop), server.replaced]);
+  if (signals.stop.aborted) notifyManager("STOPPING=1");
+  // One that was replaced is stopped by nobody but who has lost patience.
+  const force = signals.stop.aborted ? signals.force : AbortSignal.any([signals.stop, signals.force]);
+  const failed = await server.stop(force);
+  return failed.length === 0 && !force.aborted ? 0 : 1;
 }
 
 /** Undefined when it was told to stop before it was ready, and has taken back what it had begun. */
-async function start(options: ServerOptions, { stop, force }: Signals): Promise<RunningServer | undefined> {
+async function start(
+  options: ServerOptions,
+  { stop, force }: Signals,
+  predecessor: Predecessor | undefined,
+): Promise<RunningServer | undefined> {
   // What plugins have begun cannot be cut short; what they have started is tied to this process.
   const giveUp = () => process.exit(1);
   force.addEventListener("abort", giveUp);
   try {
-    return await startServer(options, stop);
+    return await startServer(options, stop, predecessor);
   } catch (error) {
     if (stop.aborted && error === stop.reason) return undefined;
     throw error;

@@ -9,6 +9,8 @@ export interface Signals {
   readonly force: AbortSignal;
   /** From now on SIGHUP calls it, and at once if there was one before. */
   onReload(reload: () => void): void;
+  /** From now on SIGUSR2 calls it; before, it does nothing. */
+  onRestart(restart: () => void): void;
 }
 
 let heard: Signals | undefined;
@@ -37,6 +39,10 @@ function listen(): Signals {
     if (reload === undefined) early = true;
     else reload();
   });
+  let restart: (() => void) | undefined;
+  process.on("SIGUSR2", () => {
+    if (!stop.signal.aborted) restart?.();
+  });
   return {
     stop: stop.signal,
     force: force.signal,
@@ -45,5 +51,6 @@ function listen(): Signals {
       if (early) now();
       early = false;
     },
+    onRestart: (now) => restart = now,
   };
 }

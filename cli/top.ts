@@ -83,10 +83,9 @@ async function look({ at, metricsPath }: Place, watch: Watch, before: TopView): 
     readAdmin(at, "/-/whoami"),
   ]);
   if (metrics.status !== 200) {
-    throw new CoreError(
-      "ADMIN_REFUSED",
-      `The server answered ${metrics.status} to ${metricsPath}; are these its metrics?`,
-    );
+    // One that asks for another name says so.
+    const why = parse<{ readonly error?: string }>(metrics.text)?.error ?? "are these its metrics?";
+    throw new CoreError("ADMIN_REFUSED", `The server answered ${metrics.status} to ${metricsPath}; ${why}`);
   }
   watch.take(performance.now(), metrics.text);
   return {

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import type { AdminGuard } from "./admin_guard.ts";
 import type { Health } from "./contracts/health.ts";
 import type { Reloads } from "./contracts/reloads.ts";
+import { CoreError } from "./error.ts";
 import { answer, refuse } from "./http/answers.ts";
 import type { BaseExchange } from "./http/exchange.ts";
 import type { Awaitable, Log } from "./plugin.ts";
@@ -25,13 +26,15 @@ export interface AdminOptions {
   readonly identity: Identity;
   /** The routes that plugins added. */
   readonly plugins: Hono;
+  /** Starts a successor; resolves with its pid when that serves. */
+  restart(): Promise<number>;
   readonly guard: AdminGuard;
   readonly log: Log;
 }
 
 /** Makes the admin listener's handler: liveness, readiness, identity, and the routes that plugins added. */
 export function createAdmin(
-  { health, reloads, identity, plugins, guard, log }: AdminOptions,
+  { health, reloads, identity, plugins, restart, guard, log }: AdminOptions,
 ): (x: BaseExchange) => Awaitable<Response> {
   const app = new Hono();
   app.get("/livez", (c) => c.text("ok\n"));
@@ -47,6 +50,13 @@ export function createAdmin(
       })),
       ({ reloaded }) => Object.values(reloaded).every((outcome) => outcome === "ok") ? 200 : 500,
     ));
+  app.post("/-/restart", () => {
+    const outcome = restart().then(
+      (successor) => ({ successor }),
+      (error) => ({ error: error instanceof CoreError ? error.message : String(error), code: error?.code }),
+    );
+    return slowJson<object>(outcome, (told) => "successor" in told ? 200 : 500);
+  });
   app.route("/", plugins);
   app.notFound(() => answer(404));
   app.onError((error, c) => {

@@ -49,7 +49,9 @@ const plain = (name: string): string => name.toLowerCase().replace(/^\[(.*)\]$/,
 /** Whether only this machine can connect; a name that has no address is for the listener to tell of. */
 async function isLoopback(host: string): Promise<boolean> {
   const address = isIP(host) !== 0 ? host : await lookup(host).then((found) => found.address, () => "");
-  return /^(?:::ffff:)?127\.|^::1$/.test(address);
+  if (isIP(address) !== 6) return address.startsWith("127.");
+  // An IPv6 address has many spellings; that of a URL is the shortest.
+  return /^\[::(?:1|ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4})\]$/.test(new URL(`http://[${address}]`).hostname);
 }
 
 /** Every browser of today says at least one of these with what is not read only. */

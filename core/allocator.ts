@@ -45,8 +45,8 @@ function startOver(env: NodeJS.ProcessEnv): void {
   }
 }
 
-/** What this process was started with, after the program's name. */
-function ownArguments(): readonly string[] {
+/** What Bun was started with, after the program's name, as it can be started with again. */
+export function ownArguments(): readonly string[] {
   // The script of the single binary is within itself, and its options are built in.
   const single = process.argv[1]?.startsWith("/$bunfs/") === true;
   if (single) return process.argv.slice(2);

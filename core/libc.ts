@@ -7,7 +7,7 @@ import process from "node:process";
 
 /** What is passed: a 32-bit number, or the address of some bytes (null for none). */
 type Type = "i32" | "buffer";
-type Call = (...args: readonly (number | Uint8Array | null)[]) => number;
+export type Call = (...args: readonly (number | Uint8Array | null)[]) => number;
 
 interface Library {
   readonly symbols: Readonly<Record<string, Call>>;
@@ -16,8 +16,8 @@ interface Library {
 /** glibc, musl. */
 const libraries = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
 
-/** A function of the C library that returns an `int`. */
-function find(name: string, types: readonly Type[]): Call | undefined {
+/** A function of the C library that returns an `int`; undefined where it cannot be called. Sizes (`size_t`) are passed as `i32`. */
+export function find(name: string, types: readonly Type[]): Call | undefined {
   const open = "Bun" in globalThis ? openInBun : openInDeno;
   for (const library of libraries) {
     try {
@@ -29,24 +29,36 @@ function find(name: string, types: readonly Type[]): Call | undefined {
   return undefined;
 }
 
+interface BunFfi {
+  dlopen(library: string, symbols: Record<string, unknown>): Library;
+  ptr(bytes: Uint8Array): number;
+}
+
+const bunFfi = (): BunFfi => process.getBuiltinModule("bun:ffi" as "node:fs") as unknown as BunFfi;
+
+interface DenoLike {
+  readonly permissions: { querySync(what: { name: string }): { readonly state: string } };
+  dlopen(library: string, symbols: unknown): Library;
+  readonly UnsafePointer: { of(bytes: Uint8Array): unknown; value(pointer: unknown): number | bigint };
+}
+
 function openInBun(library: string, name: string, types: readonly Type[]): Library {
-  const ffi = process.getBuiltinModule("bun:ffi" as "node:fs") as unknown as {
-    dlopen(library: string, symbols: Record<string, unknown>): Library;
-  };
   const args = types.map((type) => type === "buffer" ? "ptr" : type);
-  return ffi.dlopen(library, { [name]: { args, returns: "i32" } });
+  return bunFfi().dlopen(library, { [name]: { args, returns: "i32" } });
 }
 
 function openInDeno(library: string, name: string, types: readonly Type[]): Library | undefined {
-  const { Deno } = globalThis as unknown as {
-    readonly Deno?: {
-      readonly permissions: { querySync(what: { name: string }): { readonly state: string } };
-      dlopen(library: string, symbols: unknown): Library;
-    };
-  };
+  const { Deno } = globalThis as unknown as { readonly Deno?: DenoLike };
   // Without the permission it would ask whoever sits at the terminal.
   if (Deno?.permissions.querySync({ name: "ffi" }).state !== "granted") return undefined;
   return Deno.dlopen(library, { [name]: { parameters: types, result: "i32" } });
+}
+
+/** Where bytes lie in memory, for a structure that points to them. They stay there for as long as `bytes` is held. */
+export function addressOf(bytes: Uint8Array): bigint {
+  if ("Bun" in globalThis) return BigInt(bunFfi().ptr(bytes));
+  const { UnsafePointer } = (globalThis as unknown as { readonly Deno: DenoLike }).Deno;
+  return BigInt(UnsafePointer.value(UnsafePointer.of(bytes)));
 }
 
 /** WNOHANG of waitpid(2) on Linux. */

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import type { Exchange } from "./exchange.ts";
+import { urlHost } from "./http/host.ts";
 import type { Awaitable, PublicEnv } from "./plugin.ts";
 
 /** Puts the plugins' routes in front: what no route matches goes on to `inner`. */
@@ -28,5 +29,5 @@ export function canonicalRequest(x: Exchange): Request {
   const { request } = x;
   const path = encodeURI(x.path).replace(/[?#]/g, encodeURIComponent);
   if (x.host !== "" && x.target === (x.query === "" ? path : `${path}?${x.query}`)) return request;
-  return new Request(`${x.scheme}://${x.host || "localhost"}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
+  return new Request(`${x.scheme}://${urlHost(x.host)}${path}${x.query === "" ? "" : `?${x.query}`}`, request);
 }

@@ -22,9 +22,9 @@ export function importsOf(text) {
 }
 
 /**
- * The circles among sources, given as path (with forward slashes) and text: the files of each in order, every file of one in at
- * least one that is told. What takes a value from a
- * module that waits for it finds it, or not, by which of the two was loaded first; types and `import()` close no circle.
+ * The circles among sources, given as path (with forward slashes) and text: the files of each in order; a file that is in any is in
+ * at least one of them. What takes a value from a module that waits for it finds it, or not, by which of the two was loaded first;
+ * types and `import()` close no circle.
  */
 export function circles(sources) {
   const below = new Map();

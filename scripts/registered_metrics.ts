@@ -14,6 +14,7 @@ import type { Registry } from "../plugins/metrics/registry.ts";
 /** A server with everything in it that has metrics; the rest is as it is when nothing is said. */
 const tables = {
   compress: { enabled: true },
+  site: { access: [{ match: "/**", allow: ["all"] }], redirects: [{ from: "/old", to: "/new" }] },
   db: { mysql: { url: "mysql://app@127.0.0.1/app", listen: "127.0.0.1:3306" } },
 };
 

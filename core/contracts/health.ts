@@ -9,7 +9,10 @@ export interface Readiness {
 
 /** Where plugins say whether they can serve. The core provides it; `/readyz` shows it. */
 export interface Health {
-  /** `check` returns why the part is not ready, or undefined when it is. Called at each look. */
+  /**
+   * `check` returns why the part is not ready, or undefined when it is. Called at each look. With the word "starting" in it it will pass
+   * by itself, as it seems: a restart waits longer for that.
+   */
   register(part: string, check: () => string | undefined): void;
   /** Asks every part now. */
   look(): Readiness;

@@ -5,6 +5,7 @@ const encoder = new TextEncoder();
 /** Reason phrases of the statuses the core itself answers with. */
 const reasons: Readonly<Record<number, string>> = {
   400: "Bad Request",
+  401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",

@@ -3,8 +3,7 @@ import { withBunFile } from "./bun_file.ts";
 import { totalBytes } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { GoneWatch } from "./gone_watch.ts";
-import type { Bound, ListenOptions } from "./listen.ts";
-import { portTaken } from "./port_taken.ts";
+import type { BindOptions, Bound } from "./listen.ts";
 
 /** The part of Bun's server that is used here; `@types/bun` cannot be seen by `deno check`. */
 interface BunServer {
@@ -30,7 +29,7 @@ function idleSeconds(ms: number): number {
 }
 
 /** Listens with `Bun.serve`. */
-export async function listenBun(options: ListenOptions): Promise<Bound> {
+export async function listenBun(options: BindOptions): Promise<Bound> {
   const { at, intake, handle, tls } = options;
   // Bun.serve reads this limit from node:http's process-wide setting.
   const http = await import("node:http");
@@ -53,24 +52,19 @@ export async function listenBun(options: ListenOptions): Promise<Bound> {
     return handle(new BunExchange(request, server, side, intake, peer));
   };
 
-  let server: BunServer;
-  try {
-    server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
-      ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
-      ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
-      ...(options.http2 ? { http2: true } : {}),
-      idleTimeout: kept,
-      // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      development: false,
-      // With `development: false` alone Bun 1.4 sets SO_REUSEPORT, and a second server shares the port unnoticed.
-      reusePort: false,
-      fetch,
-      error: () => new Response("500 Internal Server Error\n", { status: 500 }),
-    });
-  } catch (cause) {
-    throw portTaken(at, cause);
-  }
+  const server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
+    ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
+    ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
+    ...(options.http2 ? { http2: true } : {}),
+    idleTimeout: kept,
+    // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    // When it is not told, Bun 1.4 sets SO_REUSEPORT with `development: false`, and a second server shares the port unnoticed.
+    reusePort: options.reusePort,
+    fetch,
+    error: () => new Response("500 Internal Server Error\n", { status: 500 }),
+  });
   if (at.kind === "unix") return { at, stop: (force) => stop(server, force, options.http2) };
   const port = server.port ?? at.port;
   side.local = { address: at.host, port };
@@ -118,7 +112,8 @@ class BunExchange extends BaseExchange {
         headers: request.headers,
         scheme: side.scheme,
         local: side.local,
-        framed: side.http2 && request.body !== null,
+        // A body that is looked at becomes a stream: only where nothing else tells whether there is one.
+        framed: side.http2 && !request.headers.has("content-length") && request.body !== null,
       },
       intake,
       peer,

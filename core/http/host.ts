@@ -12,3 +12,8 @@ export function hostName(host: string): string {
   const colon = host.lastIndexOf(":");
   return colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
 }
+
+/** What stands for this host in a URL: some that are valid no URL can have (`1.2.3.999`, `xn--a`), and HTTP/1.0 needs none. */
+export function urlHost(host: string): string {
+  return host !== "" && URL.canParse(`http://${host}`) ? host : "localhost";
+}

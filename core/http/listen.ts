@@ -1,8 +1,9 @@
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync } from "node:fs";
+import type { Places } from "../contracts/places.ts";
+import { OwnPlaces } from "../handover/places.ts";
 import type { Awaitable } from "../plugin.ts";
 import type { Address } from "./address.ts";
 import { listenBun } from "./bun.ts";
-import { clearSocket } from "./clear_socket.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
 import type { Tls } from "./tls.ts";
@@ -21,7 +22,15 @@ export interface ListenOptions {
   readonly tls: Tls | undefined;
   /** Whether HTTP/2 is spoken too, where the runtime can: chosen by ALPN over TLS, by the client's preface without. */
   readonly http2: boolean;
+  /** Where the address is taken; when absent it must be free. */
+  readonly places?: Places;
   handle(x: BaseExchange): Awaitable<Response>;
+}
+
+/** The same for a runtime's own server. */
+export interface BindOptions extends ListenOptions {
+  /** Whether processes of the same user may listen beside it. */
+  readonly reusePort: boolean;
 }
 
 /** A bound listener. */
@@ -34,19 +43,19 @@ export interface Bound {
 
 /** Binds with the runtime's own server. A unix socket gets mode 0660; a stale one is removed, a live one is an error. */
 export async function listen(options: ListenOptions): Promise<Bound> {
-  const { at } = options;
-  if (at.kind === "unix") await clearSocket(at.path);
-  const bound = await ("Bun" in globalThis ? listenBun : listenNode)(options);
-  if (at.kind !== "unix") return bound;
-  chmodSync(at.path, 0o660);
-  let ours = true;
+  const open = "Bun" in globalThis ? listenBun : listenNode;
+  const { bound, leave } = await (options.places ?? new OwnPlaces()).take(
+    options.at,
+    (at, reusePort) => open({ ...options, at, reusePort }),
+    (path) => chmodSync(path, 0o660),
+  );
+  let stopping: Promise<void> | undefined;
   return {
-    at,
-    async stop(force) {
+    at: options.at.kind === "unix" ? options.at : bound.at,
+    stop(force) {
       // Before the last connection has ended: by then the name may be a successor's.
-      if (ours) rmSync(at.path, { force: true });
-      ours = false;
-      await bound.stop(force);
+      if (stopping === undefined) leave();
+      return stopping = force || stopping === undefined ? bound.stop(force) : stopping;
     },
   };
 }

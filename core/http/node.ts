@@ -6,14 +6,14 @@ import type { Endpoint } from "../exchange.ts";
 import { thenable } from "../hooks.ts";
 import { bytesOf } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
-import type { Bound, ListenOptions } from "./listen.ts";
-import { portTaken } from "./port_taken.ts";
+import { urlHost } from "./host.ts";
+import type { BindOptions, Bound } from "./listen.ts";
 
 /**
  * Listens with `node:http`: the listener used on Deno, whose own `Deno.serve` has no time limit for a request's head
  * and takes bare line feeds and unknown transfer codings (see docs/decisions/0003-deno-listener.md).
  */
-export async function listenNode(options: ListenOptions): Promise<Bound> {
+export async function listenNode(options: BindOptions): Promise<Bound> {
   const { at, intake, tls } = options;
   const scheme = tls === undefined ? "http" : "https";
   const limits = {
@@ -59,8 +59,8 @@ export async function listenNode(options: ListenOptions): Promise<Bound> {
     socket.on("close", () => sockets.delete(socket));
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => reject(portTaken(at, cause)));
-    if (at.kind === "tcp") server.listen(at.port, at.host, resolve);
+    server.once("error", reject);
+    if (at.kind === "tcp") server.listen({ port: at.port, host: at.host, reusePort: options.reusePort }, resolve);
     else server.listen(at.path, resolve);
   });
   const bound = server.address();
@@ -126,7 +126,7 @@ class NodeExchange extends BaseExchange {
 
   get request(): Request {
     const { method, headers, body } = this;
-    return this.#request ??= new Request(`${this.scheme}://${this.host || "localhost"}${this.target}`, {
+    return this.#request ??= new Request(`${this.scheme}://${urlHost(this.host)}${this.target}`, {
       method,
       headers,
       body,

@@ -8,6 +8,7 @@ import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { Places } from "../../core/contracts/places.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
@@ -30,7 +31,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
     api: 1,
     config: bulkheadTable,
     needs: [Gates],
-    wants: [Meter, Health, Executions, ScriptSettings],
+    wants: [Meter, Health, Executions, ScriptSettings, Places],
     provides: [Bulkheads],
     setup(ctx) {
       const { config } = ctx;
@@ -64,6 +65,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
         executions: ctx.find(Executions),
         ownerOf: (execution) => requests.of(execution),
         scripts: ctx.find(ScriptSettings),
+        places: ctx.find(Places),
         log: ctx.log,
       });
       const routes = config.routes.map((route) => new CappedRoute(store, route, limits, requests, () => clock.now()));

@@ -2,6 +2,7 @@ import { Executions } from "../../core/contracts/executions.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
+import { Places } from "../../core/contracts/places.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
@@ -16,7 +17,7 @@ const db: AnyPlugin = definePlugin({
   api: 1,
   config: dbTable,
   needs: [Gates, Health, ScriptSettings],
-  wants: [Executions, Meter],
+  wants: [Executions, Meter, Places],
   setup(ctx) {
     const { databases } = dbSettings(ctx.config, { baseDir: ctx.baseDir });
     if (databases.length === 0) return;
@@ -37,6 +38,7 @@ const db: AnyPlugin = definePlugin({
         clock: systemClock,
         random: Math.random,
         executions: ctx.find(Executions),
+        places: ctx.find(Places),
       });
       proxies.push(proxy);
       health.register(`db:${settings.name}`, () => proxy.problem());

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
+import type { Places } from "../../core/contracts/places.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
 import { Sha2Cache } from "./auth/server_dialogue.ts";
@@ -10,7 +11,7 @@ import { Backend } from "./backend/backend.ts";
 import { kindFlags, kindOf } from "./backend/kind.ts";
 import type { DatabaseSettings } from "./config.ts";
 import { dedicatedHost } from "./dedicated.ts";
-import { listen, type Listening } from "./net/listen.ts";
+import { listen, type Listening, type ListenOptions } from "./net/listen.ts";
 import type { ByteSocket, Place } from "./net/socket.ts";
 import { tlsServerContext } from "./net/tls.ts";
 import type { Clock } from "./pool/options.ts";
@@ -36,6 +37,8 @@ export interface ProxyParts {
   readonly random: () => number;
   /** Tells which HTTP request asked for a slow statement, and how long a client may wait for a connection. */
   readonly executions?: Executions | undefined;
+  /** Where its addresses are taken; when absent they must be free. */
+  readonly places?: Places | undefined;
 }
 
 /** A client has this long (ms) to log in. */
@@ -45,6 +48,7 @@ const loginTimeout = 10_000;
 export class MysqlProxy implements DatabaseReport {
   readonly name: string;
   readonly #settings: DatabaseSettings;
+  readonly #places: Places | undefined;
   readonly #account: Account;
   readonly #upstream: Upstream;
   readonly #recorder: Recorder;
@@ -56,6 +60,7 @@ export class MysqlProxy implements DatabaseReport {
   constructor(settings: DatabaseSettings, parts: ProxyParts) {
     this.name = settings.name;
     this.#settings = settings;
+    this.#places = parts.places;
     this.#account = accountOf(settings);
     this.#recorder = new Recorder(settings, { ...parts, now: () => parts.clock.now() });
     this.#upstream = new Upstream({
@@ -116,10 +121,16 @@ export class MysqlProxy implements DatabaseReport {
     const places: Place[] = [];
     if (tcp !== undefined) places.push(tcp);
     if (socket !== undefined) places.push({ kind: "unix", path: socket });
+    const options: ListenOptions = {
+      backlog: 4096,
+      dress: (path) => giveToGroup(path, this.#settings.socketGroup),
+      places: this.#places,
+    };
     for (const place of places) {
-      this.#listening.push(await listen(place, { mode: 0o660, backlog: 4096 }, (client) => this.#accept(client)));
-      if (place.kind === "unix") giveToGroup(place.path, this.#settings.socketGroup);
+      this.#listening.push(await listen(place, options, (client) => this.#accept(client)));
     }
+    // Sessions that are open stay here, and their clients with what they have begun.
+    this.#places?.onPassed(() => this.#stopListening());
     this.#upstream.meet().catch(() => {});
     return this.#listening.map((bound) => bound.place);
   }

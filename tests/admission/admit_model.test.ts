@@ -35,7 +35,7 @@ const script = fc.array(
     fc.record({ what: fc.constantFrom(...happenings), who: fc.nat(11) }),
     fc.record({ what: fc.constant("time" as const), ms: fc.integer({ min: 1, max: 80 }) }),
   ),
-  { minLength: 5, maxLength: 40 },
+  { minLength: 5, maxLength: 40, size: "max" },
 );
 
 test("whatever happens to whom: order of arrival, never too many, and nothing left at the end", async () => {

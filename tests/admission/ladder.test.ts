@@ -315,63 +315,67 @@ test("whatever happens, permits, keys and sessions all come back", async () => {
     hurry: fc.boolean(),
   });
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.constantFrom("off", "on"), async (steps, adaptive) => {
-      const { visit, gate, gates, clock, env, meter } = await start({
-        ...{
-          serialize: "cookie:S",
-          reserve: 1,
-          key: "header:X-T",
-          key_limit: 2,
-          key_queue: 3,
-          max_queue: 6,
-          grace: "500ms",
-        },
-        ...{ adaptive, codel: true, threshold: true },
-        rules: [
-          { path: "/heavy", weight: 3 },
-          { path: "/low", class: "sheddable" },
-          { path: "/up", class: "critical_plus" },
-        ],
-      }, 4);
-      let seen: Seen[] = [];
-      for (const now of steps) {
-        if (now.do === "come") {
-          const headers = {
-            cookie: `S=${now.session}`,
-            "x-t": now.tenant,
-            ...(now.self ? { "x-fairlead-self": env["FAIRLEAD_SELF"]! } : {}),
-            ...(now.hurry ? { "x-request-deadline": `${1 + now.n * 5}ms` } : {}),
-          };
-          seen.push(visit(headers, { path: now.path, peer: { address: "127.0.0.1", port: 1 } }));
-        } else if (now.do === "wait") clock.advance(now.n * 5);
-        else if (now.do === "size") gates.open("php", 1 + now.n % 5);
-        else {
-          const some = seen.filter((one) => now.do === "end" ? isIn(one) : one.verdict === undefined);
-          const one = some[now.n % Math.max(1, some.length)];
-          if (one !== undefined && now.do === "leave") one.x.leave();
-          else if (one !== undefined) (one.verdict as Permit).release();
-          seen = seen.filter((other) => other !== one || now.do === "leave");
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 60, size: "max" }),
+      fc.constantFrom("off", "on"),
+      async (steps, adaptive) => {
+        const { visit, gate, gates, clock, env, meter } = await start({
+          ...{
+            serialize: "cookie:S",
+            reserve: 1,
+            key: "header:X-T",
+            key_limit: 2,
+            key_queue: 3,
+            max_queue: 6,
+            grace: "500ms",
+          },
+          ...{ adaptive, codel: true, threshold: true },
+          rules: [
+            { path: "/heavy", weight: 3 },
+            { path: "/low", class: "sheddable" },
+            { path: "/up", class: "critical_plus" },
+          ],
+        }, 4);
+        let seen: Seen[] = [];
+        for (const now of steps) {
+          if (now.do === "come") {
+            const headers = {
+              cookie: `S=${now.session}`,
+              "x-t": now.tenant,
+              ...(now.self ? { "x-fairlead-self": env["FAIRLEAD_SELF"]! } : {}),
+              ...(now.hurry ? { "x-request-deadline": `${1 + now.n * 5}ms` } : {}),
+            };
+            seen.push(visit(headers, { path: now.path, peer: { address: "127.0.0.1", port: 1 } }));
+          } else if (now.do === "wait") clock.advance(now.n * 5);
+          else if (now.do === "size") gates.open("php", 1 + now.n % 5);
+          else {
+            const some = seen.filter((one) => now.do === "end" ? isIn(one) : one.verdict === undefined);
+            const one = some[now.n % Math.max(1, some.length)];
+            if (one !== undefined && now.do === "leave") one.x.leave();
+            else if (one !== undefined) (one.verdict as Permit).release();
+            seen = seen.filter((other) => other !== one || now.do === "leave");
+          }
+          for (let i = 0; i < 4; i++) await Promise.resolve();
+          expect(gate.queued).toBeLessThanOrEqual(12);
         }
-        for (let i = 0; i < 4; i++) await Promise.resolve();
-        expect(gate.queued).toBeLessThanOrEqual(12);
-      }
-      clock.advance(60_000);
-      for (let round = 0; round < 100; round++) {
-        for (let i = 0; i < 4; i++) await Promise.resolve();
-        const left = seen.filter(isIn);
-        if (left.length === 0) break;
-        seen = seen.filter((one) => !isIn(one));
-        for (const one of left) {
-          (one.verdict as Permit).release();
-          (one.verdict as Permit).release();
+        clock.advance(60_000);
+        for (let round = 0; round < 100; round++) {
+          for (let i = 0; i < 4; i++) await Promise.resolve();
+          const left = seen.filter(isIn);
+          if (left.length === 0) break;
+          seen = seen.filter((one) => !isIn(one));
+          for (const one of left) {
+            (one.verdict as Permit).release();
+            (one.verdict as Permit).release();
+          }
         }
-      }
-      expect(seen.filter((one) => one.verdict === undefined)).toEqual([]);
-      expect([gate.used, gate.queued]).toEqual([0, 0]);
-      expect(meter.read("fairlead_admission_keys", "php")).toBe(0);
-      const free = ["a", "b"].map((session) => visit({ cookie: `S=${session}` }));
-      expect(free.filter(isIn).length).toBe(Math.min(2, gates.find("php")!.limit - (gate.limit > 1 ? 1 : 0)));
-    }),
+        expect(seen.filter((one) => one.verdict === undefined)).toEqual([]);
+        expect([gate.used, gate.queued]).toEqual([0, 0]);
+        expect(meter.read("fairlead_admission_keys", "php")).toBe(0);
+        const free = ["a", "b"].map((session) => visit({ cookie: `S=${session}` }));
+        expect(free.filter(isIn).length).toBe(Math.min(2, gates.find("php")!.limit - (gate.limit > 1 ? 1 : 0)));
+      },
+    ),
     { numRuns: 60 },
   );
 });

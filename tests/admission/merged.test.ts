@@ -10,7 +10,7 @@ const node = (seq: number): Node => Object.assign(new Node({}), { seq });
 describe("lines in one order", () => {
   test("are what sorting them would be, also while those it gives leave", () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(3), { maxLength: 60 }), fc.boolean(), (where, leaving) => {
+      fc.property(fc.array(fc.nat(3), { maxLength: 60, size: "max" }), fc.boolean(), (where, leaving) => {
         const lines: Node[][] = [[], [], [], []];
         const all = where.map((line, seq) => {
           const one = node(seq);

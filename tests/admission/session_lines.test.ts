@@ -88,7 +88,7 @@ describe("lines of sessions", () => {
       { weight: 2, arbitrary: fc.record({ do: fc.constant("cancel" as const), who: fc.nat(30) }) },
       { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 1, max: 200 }) }) },
     );
-    fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+    fc.assert(fc.property(fc.array(step, { maxLength: 80, size: "max" }), (steps) => {
       const clock = new VirtualClock();
       const all = lines({ maxQueue: 8, keyQueue: 4, grace: 150 }, clock);
       const seen: Visitor[] = [];

@@ -136,7 +136,7 @@ describe("a memory store against its model", () => {
   test("says the same at every step of any script: weights, cancels, expiries, crashes, circles", async () => {
     let circles = 0, losses = 0, heavy = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(op, { minLength: 10, maxLength: 60 }), async (script) => {
+      fc.asyncProperty(fc.array(op, { minLength: 10, maxLength: 60, size: "max" }), async (script) => {
         const said = await play(script);
         circles += said.filter((line) => line.includes("deadlock")).length;
         losses += said.filter((line) => line.startsWith("lost")).length;

@@ -126,11 +126,21 @@ describe("fairlead top", () => {
     expect(await failure("--admin", "127.0.0.1:1", "--once")).toBe("ADMIN_UNREACHABLE");
     expect(await failure("--admin", admin, "-c", "x.toml")).toBe("USAGE");
     expect(await failure("--twice")).toBe("USAGE");
-    const silent = createServer((_, response) => void response.writeHead(404).end("no"));
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    expect(await failure("--admin", `127.0.0.1:${(silent.address() as AddressInfo).port}`, "--once")).toBe(
-      "ADMIN_REFUSED",
-    );
-    silent.close();
+  });
+
+  test("says what the server says when it refuses", async () => {
+    const refusals = [
+      [404, "no", "404 to /metrics; are these its metrics?"],
+      [421, '{"code":"ADMIN_HOST","error":"expected another Host"}', "421 to /metrics; expected another Host"],
+    ] as const;
+    for (const [status, text, said] of refusals) {
+      const other = createServer((_, response) => void response.writeHead(status).end(text));
+      await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+      const error = await top(["--admin", `127.0.0.1:${(other.address() as AddressInfo).port}`, "--once"]).catch((e) =>
+        e
+      );
+      expect([error.code, error.message]).toEqual(["ADMIN_REFUSED", `The server answered ${said}`]);
+      other.close();
+    }
   });
 });

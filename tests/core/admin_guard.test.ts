@@ -17,14 +17,26 @@ const unknown = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.examp
 
 describe("names of the admin listener", () => {
   test("on loopback, no name that somebody made up is answered", async () => {
-    for (const listen of ["127.0.0.1:0", "127.8.8.8:0", "[::1]:0", "[::ffff:127.0.0.1]:0", "localhost:0"]) {
+    const six = ["::1", "0:0:0:0:0:0:0:1", "::0001", "::ffff:127.0.0.1", "::FFFF:7f00:1", "0:0:0:0:0:ffff:127.8.8.8"];
+    for (const listen of ["127.0.0.1:0", "127.8.8.8:0", "localhost:0", ...six.map((address) => `[${address}]:0`)]) {
       expect(await statuses(listen, [], known)).toEqual(known.map(() => 0));
       expect(await statuses(listen, [], unknown)).toEqual(unknown.map(() => 421));
     }
   });
 
   test("elsewhere any name is, for a scraper uses what it resolves", async () => {
-    for (const listen of [":0", "0.0.0.0:0", "192.0.2.7:0", "no-such-host.invalid:0", "unix:/run/admin.sock"]) {
+    for (
+      const listen of [
+        ":0",
+        "0.0.0.0:0",
+        "192.0.2.7:0",
+        "[::]:0",
+        "[::ffff:192.0.2.7]:0",
+        "[2001:db8::1]:0",
+        "no-such-host.invalid:0",
+        "unix:/run/admin.sock",
+      ]
+    ) {
       expect(await statuses(listen, [], [...known, ...unknown])).toEqual([...known, ...unknown].map(() => 0));
     }
   });

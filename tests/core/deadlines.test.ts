@@ -27,7 +27,7 @@ test("who has less time than those before comes first, and the timer is set for 
 
 test("whatever is added and taken out, the rest comes in the order of its deadline", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.tuple(fc.nat(9), fc.boolean()), { maxLength: 60 }), async (steps) => {
+    fc.asyncProperty(fc.array(fc.tuple(fc.nat(9), fc.boolean()), { maxLength: 60, size: "max" }), async (steps) => {
       const late: Item[] = [];
       const inside: Item[] = [];
       const all = Promise.withResolvers<void>();

@@ -121,6 +121,20 @@ describe("a server from code", () => {
     await server.stop();
   });
 
+  test("routes are found by whatever host is valid, though no URL can have it", async () => {
+    const server = await startServer(options([plugin({
+      onRoutes: (app) => void app.get("/a b", (c) => c.text("there")),
+      onAdmin: (app) => void app.get("/a b", (c) => c.text("admin")),
+    })]));
+    const text = async (at: RunningServer["admin"], host: string) =>
+      (await ask(at?.kind === "tcp" ? at.port : 0, `GET /a%20b HTTP/1.1\r\nHost: ${host}\r\n\r\n`))?.text();
+    for (const host of ["1.2.3.999", "[::1.2]", "xn--a", "a.0x"]) {
+      expect([host, await text(server.addresses[0], host)]).toEqual([host, "there"]);
+    }
+    expect(await text(server.admin, "[1.2.3.4]")).toBe("admin");
+    await server.stop();
+  });
+
   test("the admin listener answers a route that throws with 500, and nothing with 404", async () => {
     const server = await startServer(options([plugin({
       onAdmin: (app) =>

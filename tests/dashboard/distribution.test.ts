@@ -11,7 +11,7 @@ import { parseMetrics } from "../../plugins/dashboard/figures/parse_metrics.ts";
 import { Registry } from "../../plugins/metrics/registry.ts";
 
 const bounds = [0.25, 0.5, 1, 2, 4, 8];
-const values = fc.array(fc.double({ min: 0, max: 20, noNaN: true }), { minLength: 1, maxLength: 200 });
+const values = fc.array(fc.double({ min: 0, max: 20, noNaN: true }), { minLength: 1, maxLength: 200, size: "max" });
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
 /** What a scrape of a real histogram with these observations says. */

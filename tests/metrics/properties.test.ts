@@ -37,7 +37,7 @@ describe("properties", () => {
     const bound = fc.double({ noNaN: true, noDefaultInfinity: true });
     const bounds = fc.uniqueArray(bound, { minLength: 1, maxLength: 25, comparator: (a, b) => a === b })
       .map((list) => list.sort((a, b) => a - b));
-    const values = fc.array(fc.oneof(bound, fc.constantFrom(NaN, Infinity, -Infinity)), { maxLength: 50 });
+    const values = fc.array(fc.oneof(bound, fc.constantFrom(NaN, Infinity, -Infinity)), { maxLength: 50, size: "max" });
     fc.assert(fc.property(bounds, values, fc.boolean(), (bounds, random, onBounds) => {
       const registry = new Registry();
       const values = onBounds ? [...random, ...bounds] : random;
@@ -57,7 +57,7 @@ describe("properties", () => {
 
   test("a family stays within its bound and loses no count", () => {
     const few = fc.oneof(fc.constantFrom("_other", "a", "b", "c"), fc.string({ maxLength: 2 }));
-    fc.assert(fc.property(fc.array(fc.tuple(few, few), { maxLength: 60 }), fc.nat(8), (pairs, limit) => {
+    fc.assert(fc.property(fc.array(fc.tuple(few, few), { maxLength: 60, size: "max" }), fc.nat(8), (pairs, limit) => {
       const registry = new Registry({ limit: limit + 1 });
       const family = registry.counters("a_total", "A", ["x", "y"]);
       const own = new Map<string, number>();

@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import type { Executions } from "../../../core/contracts/executions.ts";
+import type { Places } from "../../../core/contracts/places.ts";
 import type { ScriptSettings } from "../../../core/contracts/script_settings.ts";
 import type { Log } from "../../../core/plugin.ts";
 import { makePrivateFolder, type PrivateFolder, removeStaleFolders } from "../../../core/private_folder.ts";
@@ -19,6 +20,7 @@ export interface DoorOptions {
   readonly executions: Executions | undefined;
   readonly ownerOf: OwnerOf;
   readonly scripts: ScriptSettings | undefined;
+  readonly places: Places | undefined;
   readonly log: Log;
   /** Where private folders are made; the system's folder for temporary files when absent. */
   readonly tempDir?: string | undefined;
@@ -40,12 +42,12 @@ export class Door {
    * @throws CoreError `BULKHEAD_FOLDER`, and as {@linkcode LocalServer.listen}
    */
   async open(): Promise<void> {
-    const { store, group, baseDir, executions, ownerOf, scripts, log } = this.#options;
+    const { store, group, baseDir, executions, ownerOf, scripts, places, log } = this.#options;
     const path = this.#options.path === undefined ? await this.#private() : resolve(baseDir, this.#options.path);
     const onProblem = (error: Error, pid: number | undefined) =>
       log("warn", `A client of the bulkheads' socket was cut off or failed: ${error.message}`, { pid });
     try {
-      this.#server = await LocalServer.listen({ path, store, group, executions, ownerOf, onProblem });
+      this.#server = await LocalServer.listen({ path, store, group, executions, ownerOf, places, onProblem });
     } catch (error) {
       this.close();
       throw error;

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { clearSocket } from "../../../core/http/clear_socket.ts";
-import { portTaken } from "../../../core/http/port_taken.ts";
+import type { Places } from "../../../core/contracts/places.ts";
+import { OwnPlaces } from "../../../core/handover/places.ts";
 import { giveToGroup } from "../../../core/socket_group.ts";
 
 /** A connection. */
@@ -34,6 +34,8 @@ export interface SocketOptions {
   readonly path: string;
   readonly mode: number;
   readonly group: string | undefined;
+  /** Where the name is taken; when absent it must be free. */
+  readonly places?: Places | undefined;
 }
 
 export interface Listening {
@@ -47,30 +49,32 @@ export interface Listening {
  * @throws CoreError `ADDRESS_TAKEN`, `ADDRESS_DENIED`, `ADDRESS_FAILED`, `BULKHEAD_SOCKET_GROUP`
  */
 export async function listen(options: SocketOptions, onOpen: (peer: Peer) => PeerHandler): Promise<Listening> {
-  const { path, mode, group } = options;
-  await clearSocket(path);
-  let stop: () => void;
-  try {
-    stop = "Bun" in globalThis ? listenBun(path, onOpen) : await listenNode(path, onOpen);
-    chmodSync(path, mode);
-  } catch (cause) {
-    throw portTaken({ kind: "unix", path }, cause);
-  }
+  const { path, mode, group, places = new OwnPlaces() } = options;
+  const { bound, leave } = await places.take(
+    { kind: "unix", path },
+    (at) => {
+      const own = at.kind === "unix" ? at.path : path;
+      return "Bun" in globalThis ? listenBun(own, onOpen) : listenNode(own, onOpen);
+    },
+    (at) => {
+      chmodSync(at, mode);
+      giveToGroup(at, group, "BULKHEAD_SOCKET_GROUP");
+    },
+  );
   let open = true;
-  const close = () => {
-    if (!open) return;
-    open = false;
-    // The name first: once the listener is closed it may be a successor's.
-    rmSync(path, { force: true });
-    stop();
+  return {
+    close() {
+      if (!open) return;
+      open = false;
+      // The name first: once the listener is closed it may be a successor's.
+      leave();
+      bound.stop();
+    },
   };
-  try {
-    giveToGroup(path, group, "BULKHEAD_SOCKET_GROUP");
-  } catch (error) {
-    close();
-    throw error;
-  }
-  return { close };
+}
+
+interface Stoppable {
+  stop(): void;
 }
 
 /** How long (ms) a peer may take to read its last words and to close: what it sends until then nobody reads. */
@@ -138,7 +142,7 @@ class BunPeer implements Peer {
   }
 }
 
-function listenBun(path: string, onOpen: (peer: Peer) => PeerHandler): () => void {
+function listenBun(path: string, onOpen: (peer: Peer) => PeerHandler): Stoppable {
   const { Bun } = globalThis as unknown as { Bun: { listen(options: unknown): { stop(): void } } };
   const listener = Bun.listen({
     unix: path,
@@ -153,7 +157,7 @@ function listenBun(path: string, onOpen: (peer: Peer) => PeerHandler): () => voi
       error: (socket: BunSocket) => socket.data.closed(),
     },
   });
-  return () => listener.stop();
+  return { stop: () => listener.stop() };
 }
 
 class NodePeer implements Peer {
@@ -186,7 +190,7 @@ class NodePeer implements Peer {
   }
 }
 
-async function listenNode(path: string, onOpen: (peer: Peer) => PeerHandler): Promise<() => void> {
+async function listenNode(path: string, onOpen: (peer: Peer) => PeerHandler): Promise<Stoppable> {
   const server = createServer((socket) => {
     const handler = onOpen(new NodePeer(socket));
     socket.on("data", (chunk: Uint8Array) => handler.onData(chunk));
@@ -197,5 +201,5 @@ async function listenNode(path: string, onOpen: (peer: Peer) => PeerHandler): Pr
     server.once("error", reject);
     server.listen({ path, backlog: 511 }, resolve);
   });
-  return () => void server.close();
+  return { stop: () => void server.close() };
 }

@@ -1,4 +1,5 @@
 import process from "node:process";
+import type { Places } from "../../../core/contracts/places.ts";
 import type { CoreError } from "../../../core/error.ts";
 import type { BulkheadStore } from "../store.ts";
 import { broken } from "./frame.ts";
@@ -21,6 +22,8 @@ export interface LocalServerOptions {
   readonly mode?: number;
   /** Who may use the socket besides the server's own user; `www-data` when absent and the server is root. */
   readonly group?: string | undefined;
+  /** Where the name is taken; when absent it must be free. */
+  readonly places?: Places | undefined;
   /** Most connections; 4096 when absent. */
   readonly maxConnections?: number;
   /** Most asks of one connection that wait or hold permits; 1024 when absent. */
@@ -75,8 +78,9 @@ export class LocalServer {
    */
   static async listen(options: LocalServerOptions): Promise<LocalServer> {
     const server = new LocalServer(options);
-    const { path, mode = 0o660, group } = options;
-    server.#listening = await listen({ path, mode, group }, (peer) => server.#opened(peer));
+    const { path, mode = 0o660, group, places } = options;
+    const listening = server.#listening = await listen({ path, mode, group, places }, (peer) => server.#opened(peer));
+    places?.onPassed(() => listening.close());
     server.#looking = setInterval(() => server.#look(), server.#lookMs);
     server.#looking.unref();
     return server;

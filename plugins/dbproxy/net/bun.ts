@@ -175,13 +175,15 @@ export async function dialBun(place: Place, keepAliveMs: number, signal: AbortSi
 export function listenBun(
   place: Place,
   keepAliveMs: number,
+  reusePort: boolean,
   onConnection: (socket: ByteSocket) => void,
 ): { readonly port: number; stop(): void } {
   const unix = place.kind === "unix";
   const listener = bun().listen({
     ...(unix ? { unix: place.path } : { hostname: place.host, port: place.port }),
     allowHalfOpen: true,
-    exclusive: true,
+    exclusive: !reusePort,
+    reusePort,
     socket: {
       ...callbacks,
       open: (socket: BunSocket) => {

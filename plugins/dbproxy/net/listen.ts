@@ -1,7 +1,7 @@
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { isIP } from "node:net";
-import { clearSocket } from "../../../core/http/clear_socket.ts";
-import { portTaken } from "../../../core/http/port_taken.ts";
+import type { Places } from "../../../core/contracts/places.ts";
+import { OwnPlaces } from "../../../core/handover/places.ts";
 import { listenBun } from "./bun.ts";
 import { listenNode } from "./node.ts";
 import type { ByteSocket, Place } from "./socket.ts";
@@ -9,6 +9,10 @@ import type { ByteSocket, Place } from "./socket.ts";
 export interface ListenOptions {
   /** Of a unix socket; 0o660 when absent. */
   readonly mode?: number;
+  /** Gives a unix socket its group before it has its name. */
+  readonly dress?: (path: string) => void;
+  /** Where the address is taken; when absent it must be free. */
+  readonly places?: Places | undefined;
   /** 511 when absent. Bun has its own. */
   readonly backlog?: number;
   /** Idle time in ms after which the system probes the client; 60,000 when absent. Not on a loopback address. */
@@ -33,19 +37,20 @@ export async function listen(
   options: ListenOptions,
   onConnection: (socket: ByteSocket) => void,
 ): Promise<Listening> {
-  const { mode = 0o660, backlog = 511 } = options;
+  const { mode = 0o660, backlog = 511, dress, places = new OwnPlaces() } = options;
   // A process of this machine does not vanish without a word, and a session costs four system calls less.
   const keepAliveMs = place.kind === "tcp" && isLoopback(place.host) ? 0 : options.keepAliveMs ?? 60_000;
-  if (place.kind === "unix") await clearSocket(place.path);
-  let bound: { readonly port: number; stop(): void };
-  try {
-    bound = "Bun" in globalThis
-      ? listenBun(place, keepAliveMs, onConnection)
-      : await listenNode(place, keepAliveMs, backlog, onConnection);
-    if (place.kind === "unix") chmodSync(place.path, mode);
-  } catch (cause) {
-    throw portTaken(place, cause);
-  }
+  const { bound, leave } = await places.take(
+    place,
+    (at, shared) =>
+      "Bun" in globalThis
+        ? listenBun(at, keepAliveMs, shared, onConnection)
+        : listenNode(at, keepAliveMs, backlog, shared, onConnection),
+    (path) => {
+      chmodSync(path, mode);
+      dress?.(path);
+    },
+  );
   let open = true;
   return {
     place: place.kind === "unix" ? place : { ...place, port: bound.port },
@@ -53,7 +58,7 @@ export async function listen(
       if (!open) return;
       open = false;
       // The name first: once the listener is closed it may be a successor's.
-      if (place.kind === "unix") rmSync(place.path, { force: true });
+      leave();
       bound.stop();
     },
   };

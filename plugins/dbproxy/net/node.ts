@@ -91,6 +91,7 @@ export async function listenNode(
   place: Place,
   keepAliveMs: number,
   backlog: number,
+  reusePort: boolean,
   onConnection: (socket: ByteSocket) => void,
 ): Promise<{ readonly port: number; stop(): void }> {
   const unix = place.kind === "unix";
@@ -101,7 +102,9 @@ export async function listenNode(
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(
-      unix ? { path: place.path, backlog } : { host: place.host, port: place.port, backlog, exclusive: true },
+      unix
+        ? { path: place.path, backlog }
+        : { host: place.host, port: place.port, backlog, exclusive: true, reusePort },
       resolve,
     );
   });

@@ -81,6 +81,11 @@ export class Member implements WorkerEvents, GuardOwner, LifeFacts {
     return (this.state === "idle" || this.state === "busy") && !this.last;
   }
 
+  /** It has had as many requests as it may, and others can take the next ones. */
+  get spent(): boolean {
+    return this.requests >= this.life!.hard && this.#owner.canSpare(this);
+  }
+
   get serving(): boolean {
     return this.state === "idle" || this.state === "busy";
   }

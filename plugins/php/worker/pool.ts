@@ -246,7 +246,7 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
   #freed(member: Member): void {
     this.#options.onFreed?.(member.pid);
     if (this.#closed !== undefined) member.stop(undefined);
-    else if (member.last) member.stop(member.due ?? "asked");
+    else if (member.last || member.spent) member.stop(member.due ?? "asked");
     else {
       const now = this.#clock.now();
       member.look(now);
@@ -301,12 +301,12 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
       while (this.#actAgain) {
         this.#actAgain = false;
         if (this.#closed === undefined && !this.#calm) {
-          // Before, for each of them may change what they see.
-          this.#calm = true;
           this.#growGate();
+          this.#stopSpent();
           this.#stopSurplus();
           this.#renewal.act(this.#clock.now());
-          this.#calm &&= this.#desk.granted === this.#staff.wanted && this.#staff.surplus === 0 && this.#renewal.calm;
+          // Where they changed what they had looked at, it is looked at again.
+          this.#calm = !this.#actAgain && this.#isWhole;
         }
         this.#desk.pay(this.#closed !== undefined);
       }
@@ -318,11 +318,20 @@ export class WorkerPool implements ExecutionPool<WorkerRequest> {
     for (const resolve of this.#closed.splice(0)) resolve();
   }
 
+  get #isWhole(): boolean {
+    return this.#desk.granted === this.#staff.wanted && this.#staff.surplus === 0 && this.#renewal.calm;
+  }
+
   #growGate(): void {
     const { wanted } = this.#staff;
     if (this.#desk.granted === wanted) return;
     const size = Math.min(wanted, this.#staff.usable);
     if (size > this.#desk.granted) this.#grant(size);
+  }
+
+  /** Stops idle workers that could not be spared when they had had their last request. */
+  #stopSpent(): void {
+    for (const member of [...this.#desk.idle]) if (member.spent) member.stop(member.due);
   }
 
   /** Stops the idle worker whose successor is ready, or one too many. */

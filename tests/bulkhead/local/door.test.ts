@@ -24,6 +24,7 @@ test("a socket of the server's own is in a private folder that goes with it, and
       baseDir: tempDir,
       executions: undefined,
       ownerOf: () => undefined,
+      places: undefined,
       scripts: scripts as ScriptSettings,
       log: () => {},
       tempDir,

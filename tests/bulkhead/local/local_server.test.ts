@@ -226,7 +226,7 @@ describe("whoever breaks the rules", () => {
       );
       await fc.assert(
         fc.asyncProperty(
-          fc.array(piece, { maxLength: 30 }),
+          fc.array(piece, { maxLength: 30, size: "max" }),
           fc.boolean(),
           fc.boolean(),
           async (pieces, hello, slow) => {

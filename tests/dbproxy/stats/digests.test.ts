@@ -102,7 +102,7 @@ describe("DigestTable", () => {
         bytes: fc.nat(10_000),
         error: fc.boolean(),
       }),
-      { maxLength: 200 },
+      { maxLength: 200, size: "max" },
     );
     fc.assert(fc.property(samples, fc.integer({ min: 1, max: 20 }), (samples, capacity) => {
       const table = new DigestTable({ capacity });
@@ -140,7 +140,11 @@ describe("DigestTable", () => {
 
 describe("Times", () => {
   test("estimates quantiles within a factor of two of the true ones", () => {
-    const times = fc.array(fc.double({ min: 0.002, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 300 });
+    const times = fc.array(fc.double({ min: 0.002, max: 1e6, noNaN: true }), {
+      minLength: 1,
+      maxLength: 300,
+      size: "max",
+    });
     fc.assert(fc.property(times, fc.constantFrom(0.5, 0.95, 0.99), (times, q) => {
       const table = new Times();
       times.forEach((ms) => table.add(ms));

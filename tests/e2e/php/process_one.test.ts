@@ -65,6 +65,8 @@ for (const host of hosts().filter((name) => name !== "nginx" && name !== "carele
       });
       const whoami = await (await fetch(`http://127.0.0.1:${adminPort}/-/whoami`)).json() as { pid: number };
       expect(whoami.pid).toBe(1);
+      const restart = await fetch(`http://127.0.0.1:${adminPort}/-/restart`, { method: "POST" });
+      expect([restart.status, (await restart.json() as { code: string }).code]).toEqual([500, "RESTART_PROCESS_ONE"]);
       for (let i = 0; i < 3; i++) expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("started");
       await waitFor(() => zombies() >= 9, { what: "orphans that have ended" });
       await waitFor(() => zombies() === 0, { what: "the orphans to be collected", timeout: 20_000 });

@@ -167,7 +167,7 @@ const program = fc.array(
     /** Whether promises may settle before the next step. */
     settles: fc.boolean(),
   }),
-  { maxLength: 80 },
+  { maxLength: 80, size: "max" },
 );
 
 test("whatever happens, no child has two holders, no waiter is lost, no connection is too many", async () => {

@@ -306,12 +306,12 @@ const paces = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 20, maxLengt
 const cancelled = fc.array(fc.integer({ min: 0, max: 29 }), { maxLength: 6 }).map((list) => new Set(list));
 
 test("no answer reaches another request, however workers answer, when all are fenced", () => {
-  const script = fc.array(fc.constantFrom(...doubles), { minLength: 1, maxLength: 30 });
+  const script = fc.array(fc.constantFrom(...doubles), { minLength: 1, maxLength: 30, size: "max" });
   fc.assert(fc.property(script, paces, cancelled, (deedList, steps, cancels) => play(true, deedList, steps, cancels)));
 });
 
 test("no answer reaches another request, when second ones are errors, of status 5xx or wishes to stop", () => {
-  const seasoned = fc.array(fc.constantFrom(...deeds), { minLength: 1, maxLength: 14 }).map(
+  const seasoned = fc.array(fc.constantFrom(...deeds), { minLength: 1, maxLength: 14, size: "max" }).map(
     (list) => [...Array<string>(16).fill("ok"), ...list],
   );
   fc.assert(
@@ -332,7 +332,7 @@ test("whatever a worker writes, nothing is thrown and a sink hears one end at mo
     fc.uint8Array({ maxLength: 20 }),
     fc.constantFrom("send", "cancel", "stop", "end" as const),
   );
-  fc.assert(fc.property(fc.boolean(), fc.array(piece, { maxLength: 25 }), (fenced, pieces) => {
+  fc.assert(fc.property(fc.boolean(), fc.array(piece, { maxLength: 25, size: "max" }), (fenced, pieces) => {
     const talk = new Talk(fenced);
     talk.data(handshake);
     const sinks: Answer[] = [];

@@ -29,13 +29,17 @@ class Guest implements ExecutionWaiter<WorkerRequest> {
     this.#model.world.pool.wait(this);
   }
   onLease(lease: ExecutionLease<WorkerRequest>): void {
-    const { line } = this.#model;
+    const { line, world } = this.#model;
     const place = line.indexOf(this);
-    if (place > 0) this.#model.world.complaints.push("a waiter was passed over");
+    if (place > 0) world.complaints.push("a waiter was passed over");
     if (place === 0) line.shift();
-    if (!lease.alive) this.#model.world.complaints.push("a dead worker was lent");
+    if (!lease.alive) world.complaints.push("a dead worker was lent");
+    const lent = new Set(this.#model.lentOnly.map((guest) => guest.lease!.pid));
+    if (world.isSpent(world.of(lease.pid), lent)) {
+      world.complaints.push("a worker was lent beyond the cap, with others there");
+    }
     this.lease = lease;
-    if (this.number % 4 !== 0) this.send(); // the others take their time
+    if (this.number % 4 !== 3) this.send(); // the others take their time
   }
   onRefuse(): void {
     this.#leaveLine();
@@ -113,8 +117,11 @@ class Model {
   closed = false;
   reloads = 0;
   readonly ends: string[] = [];
-  constructor(options: Partial<WorkerPoolOptions> & { size: number }) {
+  /** Whether {@linkcode Model.check} has the pool look at everything anew. */
+  readonly probes: boolean;
+  constructor(options: Partial<WorkerPoolOptions> & { size: number }, probes: boolean) {
     this.limit = options.size;
+    this.probes = probes;
     const world: World = this.world = new World({
       ...options,
       inspect: (pid) => world.of(pid).look,
@@ -153,16 +160,37 @@ class Model {
     }
   }
 
+  /** Guests that have a worker and have sent it nothing yet. */
+  get lentOnly(): readonly Guest[] {
+    return this.guests.filter((guest) => guest.lease?.alive && guest.heard === undefined);
+  }
+
   check(): void {
     const { pool, complaints, crashes } = this.world;
-    expect(complaints).toEqual([]);
-    expect(pool.waiting).toBe(this.line.length);
-    expect(pool.waiting > 0 && pool.alive > pool.busy).toBe(false);
     const held = this.guests.filter((guest) => guest.lease?.alive).map((guest) => guest.lease!.pid);
-    expect(new Set(held).size).toBe(held.length);
-    expect(pool.busy >= held.length).toBe(true);
-    expect(this.guests.every((guest) => guest.freed <= 1)).toBe(true);
-    expect(new Set(crashes.map((crash) => crash.pid)).size).toBe(crashes.length);
+    const rules: Readonly<Record<string, boolean>> = {
+      "who waits is known": pool.waiting === this.line.length,
+      "nobody waits while a worker is idle": pool.waiting === 0 || pool.alive <= pool.busy,
+      "a worker has one guest": new Set(held).size === held.length,
+      "a worker that is lent is busy": pool.busy >= held.length,
+      "a permit comes back once": this.guests.every((guest) => guest.freed <= 1),
+      "a worker crashes once": new Set(crashes.map((crash) => crash.pid)).size === crashes.length,
+    };
+    const broken = Object.keys(rules).filter((rule) => !rules[rule]);
+    expect([...complaints, ...broken]).toEqual([]);
+    // A worker that was lent and not yet sent its request may be due: its successor waits for that.
+    if (!this.probes || this.lentOnly.length > 0) return;
+    const before = this.#done();
+    pool.resize(pool.size);
+    expect(this.#done()).toEqual(before);
+  }
+
+  /** All that the pool has done. */
+  #done(): readonly number[] {
+    const { all, restarts, pool } = this.world;
+    const asked = all.reduce((sum, { stops, killed, sends }) => sum + stops + sends + Number(killed), 0);
+    const freed = this.guests.reduce((sum, guest) => sum + guest.freed, 0);
+    return [all.length, asked, restarts.length, freed, this.limit, this.used, pool.waiting];
   }
 }
 
@@ -183,7 +211,7 @@ const steps: Record<string, (model: Model, at: number) => void> = {
   dies: (model, at) =>
     someone(model, at, () => true)?.exit(at % 2 === 0 ? at % 3 : null, at % 2 === 0 ? null : "SIGSEGV"),
   breaks: (model, at) => someone(model, at, () => true)?.events.onBroken(nonsense),
-  asks: (model, at) => someone(model, at, alive)?.events.onStopAsked(),
+  asks: (model, at) => someone(model, at, alive)?.ask(),
   ended: (model, at) => someone(model, at, (worker) => worker.killed)?.exit(null, "SIGKILL"),
   stopped: (model, at) => someone(model, at, (worker) => worker.stops > 0)?.exit(0),
   prints: (model, at) => someone(model, at, (worker) => working(worker) && !worker.answered)?.print(),
@@ -242,7 +270,7 @@ const likely = [
 ];
 const program = fc.array(
   fc.record({ step: fc.constantFrom(...Object.keys(steps), ...likely), at: fc.nat({ max: 200 }) }),
-  { maxLength: 100 },
+  { maxLength: 100, size: "max" },
 );
 const kinds = fc.constantFrom<Partial<WorkerPoolOptions>>(
   {},
@@ -252,7 +280,7 @@ const kinds = fc.constantFrom<Partial<WorkerPoolOptions>>(
   { surge: 2, bootsAtOnce: 1 },
 );
 
-test("whatever happens: no answer crosses, no permit is lost, no process too many, and the pool is whole again", async () => {
+test("whatever happens: no answer crosses, no permit is lost, no process too many, nothing is overlooked, and the pool is whole again", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -260,8 +288,9 @@ test("whatever happens: no answer crosses, no permit is lost, no process too man
       program,
       fc.boolean(),
       fc.boolean(),
-      async (size, kind, program, mends, graceful) => {
-        const model = new Model({ size, ...kind });
+      fc.boolean(),
+      async (size, kind, program, probes, mends, graceful) => {
+        const model = new Model({ size, ...kind }, probes);
         const { world } = model;
         for (const { step, at } of program) {
           steps[step]!(model, at);
@@ -296,7 +325,8 @@ test("whatever happens: no answer crosses, no permit is lost, no process too man
         const over = world.pool.close(graceful);
         for (const guest of model.guests) if (!guest.over && !model.queue.includes(guest)) guest.stop("left");
         for (let round = 0; world.workers.size > 0; round++) {
-          expect(round < 100).toBe(true);
+          // Each of up to six workers may be looked at every 250 ms for the 10 s that a request has.
+          expect(round < 300).toBe(true);
           world.reap();
           world.clock.advance(world.clock.next ?? 0);
         }
@@ -307,6 +337,6 @@ test("whatever happens: no answer crosses, no permit is lost, no process too man
         model.check();
       },
     ),
-    { numRuns: 1500 },
+    { numRuns: 500 },
   );
 });

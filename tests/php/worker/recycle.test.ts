@@ -48,6 +48,24 @@ test("a worker at its cap waits for no successor while others work", () => {
   expect(world.all.filter((worker) => worker.stops === 0 && !worker.gone).length).toBeGreaterThan(0);
 });
 
+for (const atWork of [false, true]) {
+  test(`a worker that went on past its cap, ${atWork ? "at work" : "idle"} now, ends once another can stand in`, () => {
+    const world = new World({ size: 2, maxRequests: 4 });
+    world.pool.start();
+    const [first, second] = world.booting;
+    first!.ready();
+    for (let n = 0; n < 6; n++) world.serve();
+    const lease = atWork ? world.pool.checkout()! : undefined;
+    const heard = lease && world.send(lease);
+    second!.ready();
+    expect(first!.stops).toBe(atWork ? 0 : 1);
+    if (heard !== undefined) heard.onFinal = () => lease!.done();
+    if (atWork) first!.answer();
+    expect([first!.stops, world.serve()]).toEqual([1, second!.pid]);
+    expect(world.pool.restarts).toEqual({ max_requests: 1 });
+  });
+}
+
 test("no worker ends for its cap while none boots: one that works is worth more", () => {
   const world = worldOf({ size: 2, maxRequests: 5 });
   for (let n = 0; n < 60; n++) {

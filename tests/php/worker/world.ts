@@ -33,6 +33,8 @@ export class FakeWorker implements Worker {
   killedAt: number = Infinity;
   paused = false;
   gone = false;
+  /** It has said that it will end. */
+  leaving = false;
   look: ProcessLook = { rss: 1000, stopped: false };
   /** What `send` throws once. */
   throws: Error | undefined;
@@ -55,12 +57,6 @@ export class FakeWorker implements Worker {
     this.sink = sink;
     this.answered = false;
     this.sends++;
-    if (
-      this.sends > this.world.cap &&
-      (this.world.cap === 1 || this.world.others(this) > 0 && this.world.pool.bootFailures === 0)
-    ) {
-      this.world.complaints.push("a request beyond the cap, with others there to take it");
-    }
   }
   pause(): void {
     this.paused = true;
@@ -83,8 +79,14 @@ export class FakeWorker implements Worker {
   /** Boots, or is ready again. */
   ready(): void {
     this.booted = true;
+    this.leaving = false;
     this.request = undefined;
     this.events.onReady();
+  }
+  /** Says that it will end. */
+  ask(): void {
+    this.leaving = true;
+    this.events.onStopAsked();
   }
   /** Says a part of the answer: its request's own id. */
   print(): void {
@@ -161,7 +163,7 @@ export class Heard implements ReplySink {
 }
 
 export class World {
-  /** Requests a worker may be sent while others can take them. */
+  /** Requests that a worker is lent for while others can take them. */
   cap: number = Infinity;
   readonly clock: VirtualClock = new VirtualClock();
   /** Processes that exist. */
@@ -177,11 +179,14 @@ export class World {
   onLaunch: ((worker: FakeWorker) => void) | undefined;
   #requests = 0;
 
-  /** Workers that can be lent, without this one. */
-  others(than: FakeWorker): number {
-    return [...this.workers].filter((one) =>
-      one !== than && one.booted && !one.gone && !one.killed && one.stops === 0 && one.sends < this.cap
-    ).length;
+  /** Whether one request more is too many for this worker, and others can take it, for all that have been lent and sent nothing. */
+  isSpent(worker: FakeWorker, lent: ReadonlySet<number>): boolean {
+    const { cap, pool } = this;
+    const others = [...this.workers].filter((one) =>
+      one !== worker && one.booted && !one.leaving && !one.gone && !one.killed && one.stops === 0 &&
+      one.sends + Number(lent.has(one.pid)) < cap
+    );
+    return worker.sends >= cap && (cap === 1 || (others.length > 0 && pool.bootFailures === 0));
   }
 
   constructor(options: Partial<WorkerPoolOptions> & { readonly size: number }) {

@@ -1,0 +1,21 @@
+import type { Exchange } from "../../core/exchange.ts";
+import { hostName } from "../../core/http/host.ts";
+import { pathPattern } from "../../core/http/path_pattern.ts";
+
+/** What a rule looks at. */
+export type Asked = Pick<Exchange, "path" | "host" | "scheme" | "query">;
+
+/** The name a client called, without port and the dot of a whole domain name, in small letters. */
+export function calledHost(host: string): string {
+  return hostName(host).toLowerCase().replace(/\.$/, "");
+}
+
+/** Tells whether a host is among the patterns, where `*` stands for any part. Without patterns every one is. */
+export function hostTest(patterns: readonly string[] | undefined): (host: string) => boolean {
+  if (patterns === undefined) return () => true;
+  const compiled = patterns.map((pattern) => pathPattern(pattern.toLowerCase().replace(/\.$/, "")));
+  return (host) => {
+    const name = `/${calledHost(host)}`;
+    return compiled.some((pattern) => pattern.test(name));
+  };
+}
