@@ -176,7 +176,9 @@ if (runs("e2e")) {
   const everywhere = [...files("tests/e2e"), "./tests/e2e/php/workers.test.ts"];
   // The binary is Bun within: its chaos is that of Bun, and takes a minute.
   const chaos = paths.length === 0 ? files("tests/e2e").filter((name) => /\/chaos/.test(name)) : [];
-  const rest = under(everywhere).filter((name) => !chaos.includes(name));
+  // Waits for servers to come and go, more than it works.
+  const restarts = paths.length === 0 ? ["./tests/e2e/restart.test.ts"] : [];
+  const rest = under(everywhere).filter((name) => ![...chaos, ...restarts].includes(name));
   await bunTests("end to end on Bun, Deno and the binary", rest, { FAIRLEAD_TEST_HOSTS: hosts });
   const lively = hosts.split(",").filter((host) => host !== "binary" || hosts === "binary").join(",");
   if (chaos.length > 0) await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
@@ -185,9 +187,15 @@ if (runs("e2e")) {
     // Where scripts take too long, and where process 1 looks on until it is sure.
     const waiting = once.filter((name) => /\/(bulkhead|process_one)\.test/.test(name));
     const working = once.filter((name) => !waiting.includes(name));
-    await bunTests("workers, compared with php-fpm", working, { FAIRLEAD_TEST_HOSTS: "bun" });
     const frameworks = { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_FRAMEWORKS: "Symfony,Laravel 12,Laravel Octane" };
-    await bunTests("frameworks, compared with php-fpm", ["./tests/e2e/php/long/frameworks.test.ts"], frameworks);
+    await besides(
+      (show) => bunTests("restarts of Bun, Deno and the binary", restarts, { FAIRLEAD_TEST_HOSTS: hosts }, show),
+      async (show) => {
+        await bunTests("workers, compared with php-fpm", working, { FAIRLEAD_TEST_HOSTS: "bun" }, show);
+        const compared = ["./tests/e2e/php/long/frameworks.test.ts"];
+        await bunTests("frameworks, compared with php-fpm", compared, frameworks, show);
+      },
+    );
     const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
     const others = { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" };
     await besides(
