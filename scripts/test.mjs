@@ -142,7 +142,16 @@ if (runs("check")) {
 if (runs("bun")) {
   const left = long.map((path) => `--path-ignore-patterns=**/${path}**`);
   // What the benches reckon with, and a short run of one that proves itself.
-  await bunTests("unit tests on Bun", [...left, ...under([...units, "tests/bench"].map((path) => `./${path}`))]);
+  const all = [...units, "tests/bench"].map((path) => `./${path}`);
+  if (paths.length > 0) await bunTests("unit tests on Bun", [...left, ...paths]);
+  else {
+    // Two halves that take about as long.
+    const second = all.filter((path) => ["core", "php", "site", "static"].some((area) => path === `./tests/${area}`));
+    await besides(
+      (show) => bunTests("unit tests on Bun", all.filter((path) => !second.includes(path)), {}, show),
+      (show) => bunTests("unit tests on Bun, of core and PHP", [...left, ...second], {}, show),
+    );
+  }
 }
 const denoUnits = (show) => {
   // What runs inside PHP, and what a server is asked about itself, is tested on one runtime; with paths, or by `npm run test:php`, on both.
@@ -178,8 +187,17 @@ if (runs("e2e")) {
   const chaos = paths.length === 0 ? files("tests/e2e").filter((name) => /\/chaos/.test(name)) : [];
   // Waits for servers to come and go, more than it works.
   const restarts = paths.length === 0 ? ["./tests/e2e/restart.test.ts"] : [];
-  const rest = under(everywhere).filter((name) => ![...chaos, ...restarts].includes(name));
-  await bunTests("end to end on Bun, Deno and the binary", rest, { FAIRLEAD_TEST_HOSTS: hosts });
+  const workers = paths.length === 0 ? everywhere.filter((name) => name.includes("/php/")) : [];
+  const rest = under(everywhere).filter((name) => ![...chaos, ...restarts, ...workers].includes(name));
+  const endToEnd = (show) =>
+    bunTests("end to end on Bun, Deno and the binary", rest, { FAIRLEAD_TEST_HOSTS: hosts }, show);
+  if (workers.length === 0) await endToEnd(straight);
+  else {
+    await besides(
+      endToEnd,
+      (show) => bunTests("workers on Bun, Deno and the binary", workers, { FAIRLEAD_TEST_HOSTS: hosts }, show),
+    );
+  }
   const lively = hosts.split(",").filter((host) => host !== "binary" || hosts === "binary").join(",");
   if (chaos.length > 0) await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
   if (paths.length === 0) {
