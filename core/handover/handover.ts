@@ -15,6 +15,8 @@ export interface HandoverParts {
   readonly log: Log;
   /** The server that this one replaces. */
   readonly predecessor: Predecessor | undefined;
+  /** {@linkcode startSuccessor} when absent. */
+  readonly start?: typeof startSuccessor;
 }
 
 /**
@@ -89,6 +91,8 @@ export class Handover {
       throw new CoreError("RESTART_PROCESS_ONE", text);
     }
     if (this.#busy || this.passed) throw new CoreError("RESTART_BUSY", "A restart is under way");
+    // A successor would race it for the addresses that it does not have yet.
+    if (this.#parts.health.hold === "starting") throw new CoreError("RESTART_BUSY", "This server is starting");
     this.#busy = true;
     const microseconds = process.hrtime.bigint() / 1000n;
     notifyManager(`RELOADING=1\nMONOTONIC_USEC=${microseconds}`);
@@ -105,7 +109,7 @@ export class Handover {
   }
 
   async #start(): Promise<number> {
-    const { places, health } = this.#parts;
+    const { places, health, start = startSuccessor } = this.#parts;
     const { parts } = health.look();
     const unready = Object.keys(parts).filter((part) => parts[part] !== "ready");
     try {
@@ -114,7 +118,8 @@ export class Handover {
         const text = "A restart needs Linux and calls of its C library (on Deno -A); stop the server and start it anew";
         throw new CoreError("RESTART_UNSUPPORTED", text);
       }
-      const successor = this.#starting = await startSuccessor(ownCommand(), { ...held, unready });
+      const successor = this.#starting = await start(ownCommand(), { ...held, unready });
+      if (this.#stopping) successor.stop();
       // Even one that has failed may listen until it has ended.
       this.#alone = successor.ended;
       const pid = await successor.serving;

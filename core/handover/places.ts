@@ -71,7 +71,8 @@ export class OwnPlaces implements Places {
       linkSync(path, spare);
       this.#spares.set(path, spare);
     }
-    return { ports: list.map(({ port }) => port), paths: [...this.#paths.keys()] };
+    // A name that is somebody else's by now is not for a successor to take.
+    return { ports: list.map(({ port }) => port), paths: [...this.#spares.keys()] };
   }
 
   /** There is no successor after all: whatever it has taken is ours again. */

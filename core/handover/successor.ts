@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ export interface Successor {
 /** How long (ms) it may take all in all; it gives up long before by itself. */
 const longest = 180_000;
 
-/** Starts the program that is to replace this one, with its folder, files and terminal. */
+/** Starts the program that is to replace this one, with its folder, files and terminal. @throws CoreError `HANDOVER_FAILED` */
 export async function startSuccessor({ program, args, env }: Command, welcome: Welcome): Promise<Successor> {
   const folder = mkdtempSync(join(tmpdir(), `fairlead-handover-${process.pid}-`));
   const path = join(folder, "s");
@@ -37,11 +37,21 @@ export async function startSuccessor({ program, args, env }: Command, welcome: W
     hear<Word>(socket, (said) => "serving" in said ? word.resolve(said.serving) : fail(said.failed));
     say(socket, welcome);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
-  const child = spawn(program, args, { env: { ...env, [variable]: path } as NodeJS.ProcessEnv, stdio: "inherit" });
+  const close = () => {
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  let child: ChildProcess;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path, resolve);
+    });
+    child = spawn(program, args, { env: { ...env, [variable]: path } as NodeJS.ProcessEnv, stdio: "inherit" });
+  } catch (cause) {
+    close();
+    throw new CoreError("HANDOVER_FAILED", `Cannot start ${program}: ${(cause as Error).message}`, { cause });
+  }
   child.once("error", (cause) => {
     fail(`Cannot start ${program}: ${cause.message}`);
     ended.resolve();
@@ -57,8 +67,7 @@ export async function startSuccessor({ program, args, env }: Command, welcome: W
   }, longest);
   const over = () => {
     clearTimeout(timer);
-    server.close();
-    rmSync(folder, { recursive: true, force: true });
+    close();
   };
   word.promise.then(over, over);
   return {

@@ -27,3 +27,11 @@ export function showAddress(at: Address): string {
   if (at.kind === "unix") return `unix:${at.path}`;
   return at.host.includes(":") ? `[${at.host}]:${at.port}` : `${at.host}:${at.port}`;
 }
+
+/**
+ * What stands for the address of a peer that the system does not tell: none on a unix socket, where `unix` means it. On TCP the
+ * client has gone already, and what trusts those of a unix socket must not trust this one.
+ */
+export function unseenPeer(at: Address): string {
+  return at.kind === "unix" ? "" : "unknown";
+}

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../exchange.ts";
+import { unseenPeer } from "./address.ts";
 import { withBunFile } from "./bun_file.ts";
 import { totalBytes } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
@@ -48,7 +49,7 @@ export async function listenBun(options: BindOptions): Promise<Bound> {
   if (running !== kept && (running === 0 || running > kept)) side.idle = { kept, running };
   const fetch = (request: Request, server: BunServer) => {
     if (side.idle !== undefined) server.timeout(request, side.idle.running);
-    const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? "";
+    const peer = intake.proxies.empty ? "" : server.requestIP(request)?.address ?? unseenPeer(at);
     return handle(new BunExchange(request, server, side, intake, peer));
   };
 

@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { Endpoint } from "../exchange.ts";
 import { thenable } from "../hooks.ts";
+import { type Address, unseenPeer } from "./address.ts";
 import { bytesOf } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { urlHost } from "./host.ts";
@@ -26,7 +27,7 @@ export async function listenNode(options: BindOptions): Promise<Bound> {
     noDelay: true,
   };
   const onRequest = (req: IncomingMessage, res: ServerResponse) => {
-    const x = new NodeExchange(req, res, scheme, intake);
+    const x = new NodeExchange(req, res, scheme, intake, at);
     const fail = () => void res.destroy();
     try {
       const r = options.handle(x);
@@ -92,7 +93,7 @@ class NodeExchange extends BaseExchange {
   #request: Request | undefined;
   #signal: AbortSignal | undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, scheme: "http" | "https", intake: Intake) {
+  constructor(req: IncomingMessage, res: ServerResponse, scheme: "http" | "https", intake: Intake, at: Address) {
     const headers = new Headers();
     const raw = req.rawHeaders;
     for (let i = 0; i < raw.length; i += 2) {
@@ -110,10 +111,10 @@ class NodeExchange extends BaseExchange {
         target: req.url ?? "/",
         headers,
         scheme,
-        local: { address: socket.localAddress ?? "", port: socket.localPort ?? 0 },
+        local: { address: socket.localAddress ?? "", port: socket.localPort ?? (at.kind === "tcp" ? at.port : 0) },
       },
       intake,
-      socket.remoteAddress ?? "",
+      socket.remoteAddress ?? unseenPeer(at),
     );
     this.#req = req;
     this.#res = res;

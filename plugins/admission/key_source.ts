@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Exchange } from "../../core/exchange.ts";
 import { hostName } from "../../core/http/host.ts";
+import { network } from "../../core/http/network.ts";
 
 /** What of an exchange rules and keys look at. */
 export type Asked = Pick<Exchange, "path" | "host" | "method" | "headers" | "client">;
@@ -63,19 +64,6 @@ export function shownKey(key: string): string {
   const mark = key.slice(0, 2);
   if (mark !== "h:" && mark !== "c:") return key;
   return `${mark}#${createHash("sha256").update(key.slice(2)).digest("hex").slice(0, 12)}`;
-}
-
-/** Who has one address of IPv6 has its whole /64: so that is what counts, or a client could be anybody. */
-function network(address: string): string {
-  if (!address.includes(":")) return address;
-  const [head = "", tail] = address.toLowerCase().replace(/%.*$/, "").split("::");
-  const groups = head === "" ? [] : head.split(":");
-  if (tail !== undefined) {
-    const end = tail === "" ? 0 : tail.split(":").reduce((sum, group) => sum + (group.includes(".") ? 2 : 1), 0);
-    while (groups.length < 8 - end && groups.length < 4) groups.push("0");
-    groups.push(...tail.split(":"));
-  }
-  return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
 }
 
 /** A cookie's value as PHP takes it: of two with one name the first, which is the more specific one (RFC 6265, section 5.4). */

@@ -13,6 +13,7 @@ import { Buffer } from "node:buffer";
 import type { Exchange } from "../../core/exchange.ts";
 import { hostName } from "../../core/http/host.ts";
 import { headerVariable } from "./header_names.ts";
+import { remoteAddress } from "./remote_address.ts";
 import type { Script } from "./resolve.ts";
 
 /** Receives one variable. */
@@ -60,7 +61,7 @@ export function requestVars(sink: VarSink, x: Exchange, facts: RequestFacts = {}
   sink("SERVER_PROTOCOL", x.protocol);
   sink("REQUEST_SCHEME", x.scheme);
   if (x.scheme === "https") sink("HTTPS", "on");
-  sink("REMOTE_ADDR", x.client.address || "unix:");
+  sink("REMOTE_ADDR", remoteAddress(x, "unix:"));
   sink("REMOTE_PORT", x.client.port > 0 ? String(x.client.port) : "");
   sink("SERVER_ADDR", x.local.address || "unix:");
   sink("SERVER_PORT", String(x.local.port || (x.scheme === "https" ? 443 : 80)));

@@ -1,6 +1,7 @@
 import type { Counter, Meter } from "../../core/contracts/meter.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { answer } from "../../core/http/answers.ts";
+import { network } from "../../core/http/network.ts";
 import { thenable } from "../../core/hooks.ts";
 import type { Awaitable } from "../../core/plugin.ts";
 import { type AccessRule, accessRules, type Decision } from "./access_rules.ts";
@@ -19,6 +20,11 @@ export interface Auth {
 /** Why somebody is not let in: a label of the metrics. */
 type Reason = "address" | "no_password" | "wrong_password" | "busy";
 
+/** Undefined on a TCP socket whose client has gone before the system was asked: an empty address is a unix socket's. */
+function addressOf({ client, local }: Exchange): string | undefined {
+  return client.address === "" && local.port !== 0 ? undefined : client.address;
+}
+
 /** Lets in, or turns away: 403 by address, 401 without the right password, 503 when too many passwords are being checked. */
 export class Access {
   /** What the rules say of a request. */
@@ -28,7 +34,7 @@ export class Access {
 
   constructor(rules: readonly AccessRule<Auth>[], check: PasswordCheck, meter: Meter) {
     const decide = accessRules(rules);
-    this.decide = (x) => decide(x, () => x.client.address);
+    this.decide = (x) => decide(x, () => addressOf(x));
     this.#check = check;
     const refused = meter.counters("fairlead_site_refused_total", "Requests that site.access turned away", ["reason"]);
     this.#refused = {
@@ -55,7 +61,7 @@ export class Access {
     if (said === undefined) return this.#unauthorized("no_password", auth);
     const users = auth.users();
     const known = users.get(said.user);
-    // A name that nobody has takes as long as one that somebody has.
+    // A name that nobody has takes as long as the first that somebody has.
     const stored = known ?? users.values().next().value;
     if (stored === undefined) return this.#unauthorized("wrong_password", auth);
     const settle = (verdict: Verdict): Response | undefined => {
@@ -64,7 +70,7 @@ export class Access {
       this.pass(x, auth);
       return undefined;
     };
-    const verdict = this.#check.check(stored, said.password, x.client.address);
+    const verdict = this.#check.check(stored, said.password, network(x.client.address));
     return thenable(verdict) ? (verdict as Promise<Verdict>).then(settle) : settle(verdict as Verdict);
   }
 

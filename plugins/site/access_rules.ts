@@ -1,6 +1,11 @@
+import type { Exchange } from "../../core/exchange.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 import { TrustedProxies } from "../../core/http/proxies.ts";
-import { type Asked, hostTest } from "./scope.ts";
+import { readings } from "./readings.ts";
+import { hostTest } from "./scope.ts";
+
+/** What rules look at. */
+export type Entering = Pick<Exchange, "path" | "target" | "host">;
 
 /** One `[[site.access]]`. */
 export interface AccessRule<A> {
@@ -38,13 +43,28 @@ export function addressTest(list: readonly string[]): (address: string) => boole
   return (address) => named.trusts(address.replace(/%.*$/s, ""));
 }
 
+/** In no list but that of all. */
+const nowhere = "unknown";
+
 const pass: Decision<never> = { kind: "pass", auth: undefined };
 const refuse: Decision<never> = { kind: "refuse" };
 
-/** Returns what decides about a request by the first rule that matches it; without one it passes. */
+/** Who is let in by both. Nobody is by two passwords, for a client says one. */
+function stricter<A>(one: Decision<A>, other: Decision<A>): Decision<A> {
+  if (one.kind === "refuse" || other.kind === "pass") return one;
+  if (other.kind === "refuse" || one.kind === "pass") return other;
+  return one.auth === other.auth ? one : refuse;
+}
+
+/**
+ * Returns what decides about a request by the first rule that matches it; without one it passes. Where an application may read another
+ * path out of it, an earlier rule for that one must let it in too; and any rule when the request is odd.
+ *
+ * @returns takes the client's address, undefined when it cannot be told: then it is in no list, but where somebody is denied it is too
+ */
 export function accessRules<A>(
   rules: readonly AccessRule<A>[],
-): (x: Asked, address: () => string) => Decision<A> {
+): (x: Entering, address: () => string | undefined) => Decision<A> {
   const compiled = rules.map(({ match, host, allow, deny, auth, satisfy }) => {
     const allowed = allow === undefined ? undefined : addressTest(allow);
     const denied = deny === undefined ? undefined : addressTest(deny);
@@ -54,17 +74,25 @@ export function accessRules<A>(
     return {
       paths: covers(match),
       hosts: hostTest(host),
-      decide(address: () => string): Decision<A> {
+      decide(address: () => string | undefined): Decision<A> {
         if (!byAddress) return ask;
         const from = address();
-        const welcome = !(denied?.(from) ?? false) && (allowed?.(from) ?? true);
+        const known = from !== undefined;
+        const unwanted = denied !== undefined && (!known || denied(from));
+        const welcome = !unwanted && (allowed === undefined || allowed(known ? from : nowhere));
         if (satisfy === "any" && auth !== undefined) return welcome ? passed : ask;
         return welcome ? ask : refuse;
       },
     };
   });
   return (x, address) => {
-    const rule = compiled.find(({ paths, hosts }) => paths(x.path) && hosts(x.host));
-    return rule === undefined ? pass : rule.decide(address);
+    const first = (path: string) => compiled.findIndex(({ paths, hosts }) => paths(path) && hosts(x.host));
+    const own = first(x.path);
+    let decision: Decision<A> = own < 0 ? pass : compiled[own]!.decide(address);
+    for (const { path, odd } of readings(x)) {
+      const at = first(path);
+      if (at >= 0 && (odd || own < 0 || at < own)) decision = stricter(decision, compiled[at]!.decide(address));
+    }
+    return decision;
   };
 }

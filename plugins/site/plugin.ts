@@ -5,8 +5,8 @@ import { Reloads } from "../../core/contracts/reloads.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { thenable } from "../../core/hooks.ts";
 import { type AnyPlugin, type Awaitable, definePlugin } from "../../core/plugin.ts";
-import { Access } from "./access.ts";
-import { config } from "./config.ts";
+import { Access, type Auth } from "./access.ts";
+import { type AuthSettings, config } from "./config.ts";
 import { SiteHeaders } from "./headers.ts";
 import { PasswordCheck } from "./password_check.ts";
 import { Redirects } from "./redirects.ts";
@@ -24,16 +24,17 @@ export default definePlugin({
     const meter = ctx.find(Meter) ?? noMeter;
 
     const files = new Map<string, UsersFile>();
-    const usersOf = (name: string) => {
-      const path = resolve(ctx.baseDir, name);
+    // What is the same is one: rules are told apart by it.
+    const auths = new Map<string, Auth>();
+    const authOf = ({ realm, hide, users_file }: AuthSettings): Auth => {
+      const path = resolve(ctx.baseDir, users_file), key = JSON.stringify([path, realm, hide]);
       const file = files.get(path) ?? new UsersFile(path, ctx.log);
       files.set(path, file);
-      return () => file.users;
+      const auth = auths.get(key) ?? { realm, hide, users: () => file.users };
+      auths.set(key, auth);
+      return auth;
     };
-    const rules = access.map(({ auth, ...rule }) => ({
-      ...rule,
-      auth: auth && { realm: auth.realm, hide: auth.hide, users: usersOf(auth.users_file) },
-    }));
+    const rules = access.map(({ auth, ...rule }) => ({ ...rule, auth: auth && authOf(auth) }));
     if (files.size > 0) {
       ctx.find(Reloads)?.register(ctx.name, async () => files.forEach((file) => file.reload()));
     }

@@ -13,15 +13,25 @@ export class UsersFile {
   readonly #path: string;
   readonly #log: Log;
   readonly #now: () => number;
+  readonly #text: (path: string) => string;
   #users: Users;
+  /** Of the file as those users stood in it. */
   #stamp: string;
+  /** What was told last of a file that cannot be read. */
+  #told: string | undefined;
   #looked: number;
 
   /** @throws SITE_USERS_UNREADABLE, SITE_USERS_INVALID */
-  constructor(path: string, log: Log, now: () => number = () => performance.now()) {
+  constructor(
+    path: string,
+    log: Log,
+    now: () => number = () => performance.now(),
+    text: (path: string) => string = (file) => readFileSync(file, "utf8"),
+  ) {
     this.#path = path;
     this.#log = log;
     this.#now = now;
+    this.#text = text;
     this.#stamp = this.#look();
     this.#users = this.#read();
     this.#looked = now();
@@ -34,12 +44,18 @@ export class UsersFile {
     this.#looked = now;
     const stamp = this.#look();
     if (stamp === this.#stamp) return this.#users;
-    this.#stamp = stamp;
     try {
       this.#users = this.#read();
+      this.#stamp = stamp;
+      this.#told = undefined;
       this.#log("info", "users read again", { file: this.#path, users: this.#users.size });
     } catch (error) {
-      this.#log("error", "Cannot read the users again: those who were known stay", { file: this.#path, error });
+      // Tried again with the next look, for it may be the system that had no file left to open; and told once.
+      const what = `${stamp} ${(error as Error).message}`;
+      if (what !== this.#told) {
+        this.#log("error", "Cannot read the users again: those who were known stay", { file: this.#path, error });
+      }
+      this.#told = what;
     }
     return this.#users;
   }
@@ -49,12 +65,13 @@ export class UsersFile {
     const stamp = this.#look();
     this.#users = this.#read();
     this.#stamp = stamp;
+    this.#told = undefined;
   }
 
   #read(): Users {
     let text: string;
     try {
-      text = readFileSync(this.#path, "utf8");
+      text = this.#text(this.#path);
     } catch (cause) {
       const { code, message } = cause as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "no such file" : code === "EACCES" ? "not allowed" : message;

@@ -61,6 +61,8 @@ function sent(internal: InternalFiles, x: Exchange, given: Response): Response {
   // These are added to whatever goes out.
   for (const [name] of x.extra) said.delete(name);
   given.body?.cancel().catch(() => {});
+  // It fails by that, and nobody else looks at it any more.
+  x.sent?.catch(() => {});
   x.sent = undefined;
   x.bytes = -1;
   return counted(x, internal.answer(x, said, x)!);

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { canonicalPath } from "../../core/http/path.ts";
+import { canonicalPath, pathOf } from "../../core/http/path.ts";
 import { type AccessRule, accessRules, addressTest, covers } from "../../plugins/site/access_rules.ts";
 
 const rule = (more: Partial<AccessRule<string>>): AccessRule<string> => ({ match: "/**", satisfy: "all", ...more });
 
 /** What becomes of a request: `pass`, `refuse` or `ask REALM`. */
-function decide(rules: readonly AccessRule<string>[], path: string, address = "192.0.2.7", host = "shop.example") {
-  const decision = accessRules(rules)({ path, host, scheme: "http", query: "" }, () => address);
+function decide(
+  rules: readonly AccessRule<string>[],
+  target: string,
+  address: string | undefined = "192.0.2.7",
+  host = "shop.example",
+) {
+  const decision = accessRules(rules)({ path: canonicalPath(pathOf(target))!, target, host }, () => address);
   return decision.kind === "ask" ? `ask ${decision.auth}` : decision.kind;
 }
 
@@ -17,6 +22,9 @@ describe("addresses", () => {
     [["10.0.0.0/8"], "11.0.0.1", false],
     [["10.0.0.0/8"], "::ffff:10.0.0.1", true],
     [["10.0.0.0/8"], "::ffff:0a00:0001", true],
+    [["::ffff:10.0.0.0/104"], "10.255.0.1", true],
+    [["::ffff:10.0.0.0/104"], "11.0.0.1", false],
+    [["::ffff:10.0.0.1"], "10.0.0.1", true],
     [["::1"], "::1", true],
     [["::1"], "0:0:0:0:0:0:0:1", true],
     [["fe80::/10"], "fe80::1%eth0", true],
@@ -81,6 +89,59 @@ describe("a rule", () => {
   });
 });
 
+test("a client whose address cannot be told is in no list, and kept out where somebody is", () => {
+  const decision = (more: Partial<AccessRule<string>>) =>
+    accessRules([rule(more)])({ path: "/", target: "/", host: "shop.example" }, () => undefined).kind;
+  expect(decision({ allow: ["unix", "0.0.0.0/0", "::/0"] })).toBe("refuse");
+  expect(decision({ deny: ["192.0.2.1"] })).toBe("refuse");
+  expect(decision({ deny: ["192.0.2.1"], auth: "A", satisfy: "any" })).toBe("ask");
+  expect(decision({ allow: ["all"] })).toBe("pass");
+});
+
+describe("what an application may read as another path", () => {
+  const admin = rule({ match: "/admin", auth: "staff" });
+
+  test("behind the name of a script is closed as that path is", () => {
+    for (const target of ["/index.php/admin", "/index.php/admin/x?y", "/index.php//admin", "/%69ndex.php/%61dmin"]) {
+      expect(decide([admin], target)).toBe("ask staff");
+      expect(decide([rule({ match: "/admin", deny: ["all"] })], target)).toBe("refuse");
+    }
+    expect(decide([rule({ match: "/blog/admin", auth: "A" })], "/blog/index.php/admin")).toBe("ask A");
+    for (
+      const target of ["/index.php", "/index.php/", "/index.php/shop/admin", "/index.phpx/admin", "/a?b=/x.php/admin"]
+    ) {
+      expect(decide([admin], target)).toBe("pass");
+    }
+  });
+
+  test("opens nothing, and what an earlier rule opens stays open", () => {
+    const rules = [rule({ match: "/open", allow: ["all"] }), rule({ auth: "A" })];
+    expect(decide(rules, "/secret.php/open")).toBe("ask A");
+    expect(decide([rule({ match: "/hook.php", allow: ["all"] }), rule({ auth: "A" })], "/hook.php/x")).toBe("pass");
+    expect(decide(rules, "/open/index.php/x")).toBe("pass");
+    // A client has one password, and would need two.
+    expect(decide([admin, rule({ auth: "A" })], "/index.php/admin")).toBe("refuse");
+    expect(decide([admin, rule({ auth: "staff" })], "/index.php/admin")).toBe("ask staff");
+    expect(decide([rule({ match: "/index.php/admin", auth: "A" }), admin], "/index.php/admin")).toBe("ask A");
+  });
+
+  test("by dot segments is closed whatever is open", () => {
+    const rules = [rule({ match: "/open", allow: ["all"] }), admin];
+    for (
+      const target of [
+        "/admin/x/../../open",
+        "/admin/..%2fopen",
+        "/admin/%2e%2E\\open",
+        "/index.php/admin/../../open",
+        "/%61dmin/../open",
+      ]
+    ) {
+      expect([target, decide(rules, target)]).toEqual([target, "ask staff"]);
+    }
+    expect(decide(rules, "/x/../open/./y")).toBe("pass");
+  });
+});
+
 test("no spelling of a path gets around a rule for it", () => {
   const closed = [rule({ match: "/admin/**", deny: ["all"] })];
   const letter = (text: string) =>
@@ -100,7 +161,7 @@ test("no spelling of a path gets around a rule for it", () => {
         if (path === undefined) return;
         // Backslashes that were escaped are part of a name, and no file of ours has one.
         if (path.includes("\\")) return;
-        expect(decide(closed, path)).toBe("refuse");
+        expect(decide(closed, raw)).toBe("refuse");
       },
     ),
     { numRuns: 2000 },

@@ -92,6 +92,23 @@ describe("the order", () => {
   });
 });
 
+test("a client that has gone before its address was asked for is none of a unix socket", async () => {
+  const gone = { peer: { address: "", port: 0 } };
+  expect((await site({ access: [{ match: "/", allow: ["unix"] }] })("/", gone)).status).toBe(403);
+  expect((await site({ access: [{ match: "/", deny: ["10.0.0.1"] }] })("/", gone)).status).toBe(403);
+});
+
+test("a password of one rule is good for another of the same file and realm, behind a script too", async () => {
+  const staff = { users_file: "users" };
+  const ask = site({ access: [{ match: "/admin", auth: staff }, { match: "/", auth: staff }] });
+  expect((await ask("/index.php/admin", { headers: right })).status).toBe(200);
+  expect((await ask("/index.php/admin")).status).toBe(401);
+  const other = site({
+    access: [{ match: "/admin", auth: { ...staff, realm: "Staff" } }, { match: "/", auth: staff }],
+  });
+  expect((await other("/index.php/admin", { headers: right })).status).toBe(403);
+});
+
 test("credentials stay with the request, or are hidden from who comes after", async () => {
   const seen = async (auth: object, more: object = {}) => {
     const { x, status } = await site({ access: [{ match: "/", auth: { users_file: "users", ...auth }, ...more }] })(

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseUsers } from "../../plugins/site/users.ts";
@@ -31,6 +31,31 @@ test("a line that cannot be used is named, and its hash is not", () => {
   expect(problem("bert")).toContain("/etc/users:2: expected a name");
   expect(problem(`:${secret}`)).toContain("/etc/users:2: expected a name");
   expect(problem(`anna:${secret}`)).toContain('/etc/users:2: "anna" is there twice');
+});
+
+test("a file that could not be opened for a moment is read again with the next look, and that is told once", () => {
+  const dir = mkdtempSync(join(tmpdir(), "fairlead-users-"));
+  try {
+    const path = join(dir, "users"), logged: string[] = [];
+    writeFileSync(path, `anna:${secret}\nbert:${secret}\n`);
+    let now = 0, full = false;
+    const read = (file: string) => {
+      if (full) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+      return readFileSync(file, "utf8");
+    };
+    const file = new UsersFile(path, (level) => void logged.push(level), () => now, read);
+    writeFileSync(path, `anna:${secret}\n`);
+    const names = () => {
+      now += 1000;
+      return [...file.users.keys()].join(" ");
+    };
+    full = true;
+    expect([names(), names()]).toEqual(["anna bert", "anna bert"]);
+    full = false;
+    expect([names(), names(), logged]).toEqual(["anna", "anna", ["error", "info"]]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });
 
 test("a file that changes is read again within a second; one that breaks changes nothing", () => {

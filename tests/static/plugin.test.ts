@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import process from "node:process";
 import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
@@ -189,6 +190,25 @@ describe("the plugin", () => {
     expect(run(given, exchange("/private/pic.txt")).status).toBe(404);
     const x = exchange("/other");
     expect([await run(given, x).text(), x.bytes]).toEqual(["next", -1]);
+  });
+
+  test("looks at the end of a streamed body in whose place a file goes out", async () => {
+    const given = hooks({ internal: { "/private/": "storage" } });
+    const unseen: unknown[] = [];
+    const see = (reason: unknown) => void unseen.push(reason);
+    process.on("unhandledRejection", see);
+    try {
+      const { promise, reject } = Promise.withResolvers<void>();
+      const body = new ReadableStream({ cancel: () => reject(new Error("cancelled")) });
+      const x: Exchange = { ...exchange("/download"), extra: [], sent: promise.finally(() => {}) };
+      const answer = new Response(body, { headers: { "x-accel-redirect": "/private/pic.txt" } });
+      const onRequest = given.onRequest as (x: Exchange, next: () => Response) => Response;
+      expect(await onRequest(x, () => answer).text()).toBe("picture");
+      await new Promise((resolve) => setTimeout(resolve));
+      expect(unseen).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", see);
+    }
   });
 
   test("refuses a configuration that cannot be meant", () => {

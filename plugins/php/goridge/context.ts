@@ -5,6 +5,7 @@
  */
 import type { Exchange } from "../../../core/exchange.ts";
 import { headerVariable } from "../header_names.ts";
+import { remoteAddress } from "../remote_address.ts";
 import type { FrameBody } from "./body.ts";
 import { asciiUri } from "./text.ts";
 
@@ -48,7 +49,7 @@ export function requestContext(
     if (field === "Cookie") cookies = readCookies(value);
   });
   return {
-    remoteAddr: x.client.address || "127.0.0.1",
+    remoteAddr: remoteAddress(x, "127.0.0.1"),
     protocol: x.protocol,
     method: x.method,
     uri: asciiUri(`${x.scheme}://${authority}${x.target.startsWith("/") ? x.target : "/"}`),

@@ -1,14 +1,20 @@
 import { expect, test } from "bun:test";
-import { Handover } from "../../../core/handover/handover.ts";
+import { CoreError } from "../../../core/error.ts";
+import { Handover, type HandoverParts } from "../../../core/handover/handover.ts";
+import type { ListeningSockets } from "../../../core/handover/listening_sockets.ts";
 import { OwnPlaces } from "../../../core/handover/places.ts";
 import { HealthBoard } from "../../../core/health.ts";
 
-function handover() {
-  const lines: string[] = [];
-  const places = new OwnPlaces({ ports: [], paths: [] }, () => undefined);
+function handover({ sockets, start }: { sockets?: ListeningSockets; start?: HandoverParts["start"] } = {}) {
+  const lines: string[] = [], health = new HealthBoard();
+  health.hold = undefined;
+  const places = new OwnPlaces({ ports: [], paths: [] }, () => sockets);
   const log = (level: string, message: string) => void lines.push(`${level} ${message}`);
-  return { lines, made: new Handover({ places, health: new HealthBoard(), log, predecessor: undefined }) };
+  const made = new Handover({ places, health, log, predecessor: undefined, ...(start === undefined ? {} : { start }) });
+  return { lines, health, made };
 }
+
+const noSockets: ListeningSockets = { list: () => [], share() {}, steer: () => false, keepToOurselves() {} };
 
 const codeOf = (done: Promise<unknown>) => done.then(() => "none", (error) => error.code);
 
@@ -34,6 +40,44 @@ test("there is one restart at a time, and none of a server that stops", async ()
   ]);
   made.giveUp();
   expect(await codeOf(made.restart())).toBe("RESTART_BUSY");
+});
+
+test("a server that does not listen everywhere yet is not restarted", async () => {
+  const { made, health } = handover();
+  health.hold = "starting";
+  const error = await made.restart().catch((cause) => cause);
+  expect([error.code, error.message]).toEqual(["RESTART_BUSY", "This server is starting"]);
+});
+
+test("a successor that is wanted no more is ended, also one that was just being started", async () => {
+  for (const early of [true, false]) {
+    const begun = Promise.withResolvers<void>(), started = Promise.withResolvers<void>();
+    const serving = Promise.withResolvers<number>();
+    const told: string[] = [];
+    const { made } = handover({
+      sockets: noSockets,
+      async start() {
+        begun.resolve();
+        if (early) await started.promise;
+        return {
+          serving: serving.promise,
+          ended: Promise.resolve(),
+          release: () => void told.push("release"),
+          stop() {
+            told.push("stop");
+            serving.reject(new CoreError("HANDOVER_FAILED", "ended"));
+          },
+        };
+      },
+    });
+    const code = codeOf(made.restart());
+    await begun.promise;
+    // The other one is there a moment later.
+    if (!early) await new Promise((resolve) => setTimeout(resolve));
+    made.giveUp();
+    started.resolve();
+    expect([await code, told, made.passed]).toEqual(["HANDOVER_FAILED", ["stop", "release"], false]);
+  }
 });
 
 test("who leaves waits for what is under way, no longer than patience lasts", async () => {

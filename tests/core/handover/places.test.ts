@@ -4,13 +4,15 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Held, OwnPlaces } from "../../../core/handover/places.ts";
-import { listeningSockets } from "../../../core/handover/listening_sockets.ts";
+import { type ListeningSockets, listeningSockets } from "../../../core/handover/listening_sockets.ts";
 import { type Bound, listen } from "../../../core/http/listen.ts";
 import { TrustedProxies } from "../../../core/http/proxies.ts";
 import { freePort } from "../../support/ports.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-places-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+const noSockets: ListeningSockets = { list: () => [], share() {}, steer: () => false, keepToOurselves() {} };
 
 const intake = { proxies: new TrustedProxies([]), timeoutMs: 5000, maxBody: 1000, idleMs: 5000 };
 const limits = {
@@ -90,9 +92,9 @@ describe("a port", () => {
       at: { kind: "tcp", host: "127.0.0.1", port },
       places: new OwnPlaces({ ports: [port], paths: [] }, () => undefined),
       handle: () => named("intruder"),
-    }).catch(() => undefined);
+    });
     expect(await tally(port)).toEqual({ third: 40 });
-    await intruder?.stop(true);
+    await intruder.stop(true);
     await third.stop(true);
   });
 });
@@ -132,6 +134,19 @@ describe("a unix socket", () => {
     expect([readdirSync(folder), await tally(path)]).toEqual([["three.sock"], { first: 40 }]);
     await first.stop(true);
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("whose name somebody else has by now is not a successor's to take", async () => {
+    const path = join(folder, "six.sock"), other = join(folder, "seven.sock");
+    const places = new OwnPlaces(undefined, () => noSockets);
+    const first = await serve("first", path, places), second = await serve("second", other, places);
+    rmSync(path);
+    writeFileSync(path, "");
+    expect(places.share()).toEqual({ ports: [], paths: [other] });
+    places.give();
+    await Promise.all([first.stop(true), second.stop(true)]);
+    expect(readdirSync(folder)).toEqual(["six.sock"]);
+    rmSync(path);
   });
 
   test("that is served, or a file, is an error for who replaces nobody", async () => {
