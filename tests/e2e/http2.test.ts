@@ -118,6 +118,9 @@ for (const host of hosts().filter((name) => name === "bun" || name === "binary")
       expect(answers.map((a) => `${a.status} ${a.body}`)).toEqual(Array.from({ length: 200 }, (_, n) => `200 ${n}`));
     });
 
+    // The binary is Bun within: that it speaks HTTP/2 is enough.
+    if (host === "binary" && hosts().includes("bun")) return;
+
     test("PHP sees the request as it is", async () => {
       const { headers, body } = await ask(session, "/vars.php?a=1", {
         cookie: "a=1; b=2",
