@@ -17,7 +17,7 @@ import { parseArgs } from "node:util";
 import { makeCertificates } from "../tests/support/certificates.ts";
 import type { Place } from "../tests/support/database.ts";
 import { servers } from "../tests/support/db_matrix.ts";
-import { startProxy, type Strategy } from "../tests/support/db_proxy.ts";
+import type { Strategy } from "../tests/support/db_proxy.ts";
 import {
   type Driver,
   driverAbsent,
@@ -27,7 +27,7 @@ import {
   runDriver,
 } from "../tests/support/driver_suites.ts";
 import { unifiedDiff } from "../tests/support/php_db_output.ts";
-import { suiteUsers, tally, type Transport } from "../tests/support/php_db_suites.ts";
+import { suiteProxy, tally, type Transport } from "../tests/support/php_db_suites.ts";
 import { RawClient } from "../tests/support/raw_client.ts";
 import type { HostName } from "../tests/support/server.ts";
 
@@ -114,14 +114,7 @@ for (const server of servers.filter(({ kind }) => values.server === undefined ||
         for (const [test, outcome] of direct.outcomes) if (outcome === "FAILED") console.log(`    ${test}`);
       }
       for (const strategy of values.strategy as Strategy[]) {
-        const tls = database.kind === "mysql" ? { tls_cert: certificates.cert, tls_key: certificates.key } : {};
-        await using proxy = await startProxy({
-          upstream: database,
-          viaSocket: transport === "socket",
-          strategy,
-          host: values.host as HostName,
-          settings: { ...suiteUsers, ...tls },
-        });
+        await using proxy = await suiteProxy(database, transport, strategy, values.host as HostName, certificates);
         count += await compare(driver, `${title}, ${strategy} proxy`, database, proxy, transport, direct);
       }
     }

@@ -21,14 +21,14 @@ import { parseArgs } from "node:util";
 import { makeCertificates } from "../tests/support/certificates.ts";
 import type { Database, Place } from "../tests/support/database.ts";
 import { servers } from "../tests/support/db_matrix.ts";
-import { proxyAbsent, startProxy, type Strategy } from "../tests/support/db_proxy.ts";
+import { proxyAbsent, type Strategy } from "../tests/support/db_proxy.ts";
 import {
   differences,
   type Outcome,
   runSuiteSideBySide,
+  suiteProxy,
   type SuiteResult,
   suites,
-  suiteUsers,
   tally,
   testsCalled,
   type Transport,
@@ -130,15 +130,7 @@ async function both(database: Database, transport: Transport, title: string): Pr
   if (absent) throw new Error(`Cannot run through the proxy: ${absent}`);
   let unlike = 0;
   for (const strategy of values.strategy as Strategy[]) {
-    // MySQL offers TLS by itself: a client that asks for it must not see a difference.
-    const tls = database.kind === "mysql" ? { tls_cert: certificates.cert, tls_key: certificates.key } : {};
-    await using proxy = await startProxy({
-      upstream: database,
-      viaSocket: transport === "socket",
-      strategy,
-      host: values.host as HostName,
-      settings: { ...suiteUsers, ...tls },
-    });
+    await using proxy = await suiteProxy(database, transport, strategy, values.host as HostName, certificates);
     const name = `${title}, through the ${strategy} proxy on ${values.host}`;
     unlike += await compare(name, direct, await suite(name, proxy, transport));
   }

@@ -8,6 +8,7 @@ import { connect as connectTls } from "node:tls";
 import pLimit from "p-limit";
 import { makeCertificates } from "../support/certificates.ts";
 import { alive } from "../support/proc.ts";
+import { flags, frames, get, RawHttp2 } from "../support/raw_http2.ts";
 import { ask, ReplacedSite } from "../support/replaced_site.ts";
 import { commandOf, hosts, runtimes } from "../support/server.ts";
 import { SteadyLoad } from "../support/steady_load.ts";
@@ -183,6 +184,40 @@ for (const host of runtimes().filter(served)) {
       await site.stop();
       expect(existsSync(socket)).toBe(false);
     });
+
+    // HTTP/2 is Bun's.
+    if (host !== "deno") {
+      scenario("answers every stream of a connection of HTTP/2, and then says good-bye", async () => {
+        await using site = await ReplacedSite.start({ host, config: { php: named("old") } });
+        const { cert, key } = makeCertificates(site.dir);
+        const at = { listen: [`127.0.0.1:${site.port}`], tls: { cert, key } };
+        writeFileSync(join(site.dir, "public/index.php"), page);
+        site.configure({ server: at, php: named("old") });
+        await site.replace();
+        const old = await site.pid();
+        using connection = await RawHttp2.connect(site.port);
+        // Two run, the others stand in line.
+        const streams = Array.from({ length: 8 }, (_, i) => 1 + 2 * i);
+        for (const stream of streams) connection.ask(stream, get(`/index.php?wait&n=${stream}`));
+        await waitFor(async () => {
+          return /^fairlead_admission_queued\{[^}]*\} 6$/m.test((await ask(`${site.adminUrl}/metrics`)).text);
+        }, { what: "six in line" });
+        site.configure({ server: at, php: named("new") });
+        await site.replace();
+        writeFileSync(join(site.dir, "public/go"), "");
+        for (const stream of streams) {
+          await connection.until((f) =>
+            f.stream === stream && f.type <= frames.headers && (f.flags & flags.endStream) !== 0
+          );
+        }
+        expect(streams.map((stream) => connection.body(stream))).toEqual(streams.map((stream) => `old ${stream}`));
+        using fresh = await RawHttp2.connect(site.port);
+        fresh.ask(1, get("/index.php?n=1"));
+        expect([await fresh.fate(1), fresh.body(1)]).toEqual(["answered", "new 1"]);
+        expect((await connection.until((f) => f.type === frames.goaway))?.payload.readUInt32BE(4)).toBe(0);
+        await waitFor(() => !alive(old), { what: "the end of the old one", timeout: 30_000 });
+      });
+    }
 
     scenario("tells the service manager who serves now", async () => {
       const script = "$s = stream_socket_server('udg://' . $argv[1], $n, $e, STREAM_SERVER_BIND); echo \"bound\\n\"; " +

@@ -18,9 +18,12 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
-import { type Place, tester } from "./database.ts";
+import type { Certificates } from "./certificates.ts";
+import { type Database, type Place, tester } from "./database.ts";
+import { startProxy, type Strategy, type TestProxy } from "./db_proxy.ts";
 import { demandOutput, saidBy } from "./php_db_output.ts";
 import type { PhpSource } from "./php_source.ts";
+import type { HostName } from "./server.ts";
 
 export type Outcome = "PASSED" | "FAILED" | "SKIPPED" | "BORKED" | "WARNED" | "XFAILED" | "LEAKED" | "MISSING";
 
@@ -37,6 +40,25 @@ export const suiteUsers: Readonly<Record<string, unknown>> = {
   users: { [tester.user]: tester.password },
   unknown_users: "relay",
 };
+
+/** The proxy as suites of clients run through it, over TCP on both of its sides, or over unix sockets on both. */
+export function suiteProxy(
+  upstream: Database,
+  transport: Transport,
+  strategy: Strategy,
+  host: HostName,
+  certificates: Certificates,
+): Promise<TestProxy> {
+  // MySQL offers TLS by itself: a client that asks for it must not see a difference.
+  const tls = upstream.kind === "mysql" ? { tls_cert: certificates.cert, tls_key: certificates.key } : {};
+  return startProxy({
+    upstream,
+    viaSocket: transport === "socket",
+    strategy,
+    host,
+    settings: { ...suiteUsers, ...tls },
+  });
+}
 
 export interface SuiteOptions {
   readonly source: PhpSource;
