@@ -11,6 +11,10 @@ const wanted = process.argv.slice(2).filter((a) => parts.includes(a));
 const paths = process.argv.slice(2).filter((a) => !parts.includes(a));
 const runs = (part) => wanted.length === 0 || wanted.includes(part);
 
+/** What properties draw from: one seed, so that a run tells of the change and not of the draw. `npm run test:properties` draws more. */
+const seed = process.env.FAIRLEAD_SEED ?? "1";
+const properties = ["--preload", "./tests/support/properties.ts"];
+
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** What failed, as its runner names it: the last lines of a run may be all that is kept of it. */
 const failures = [];
@@ -46,7 +50,7 @@ function capture(command, args, env = {}, show = straight) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
-      env: { ...process.env, TEST_KEPT: kept, ...env },
+      env: { ...process.env, TEST_KEPT: kept, FAIRLEAD_SEED: seed, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
@@ -75,7 +79,7 @@ const number = (output, pattern) => Number(output.match(pattern)?.[1] ?? 0);
 
 async function bunTests(name, args, env, show = straight) {
   show("stdout", `\n== ${name}\n`);
-  const all = ["test", "--timeout", "120000", ...args];
+  const all = ["test", "--timeout", "120000", ...properties, ...args];
   const { code, output } = await capture(bun, all, { NO_COLOR: "1", ...env }, show);
   count(name, code, {
     passed: number(output, /^\s*(\d+) pass$/m),
@@ -87,7 +91,7 @@ async function bunTests(name, args, env, show = straight) {
 /** Deno reports a `describe` as one test with steps: the steps are the tests. */
 async function denoTests(name, args, show = straight) {
   show("stdout", `\n== ${name}\n`);
-  const all = ["test", "-A", "--no-check", "--quiet", ...args];
+  const all = ["test", "-A", "--no-check", "--quiet", ...properties, ...args];
   const { code, output } = await capture(deno, all, { NO_COLOR: "1" }, show);
   const closing = output.match(/^\w+ \| .*$/gm)?.at(-1) ?? "";
   const figure = (word) => number(closing, new RegExp(`(\\d+) ${word}`));
