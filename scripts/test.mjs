@@ -28,18 +28,18 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => p
 const straight = (stream, chunk) => void process[stream].write(chunk);
 
 /**
- * Runs parts two of which can be under way at once, where there is a core for each: one works while the other waits. They share
- * no port and no folder. The output of each is shown as one.
+ * Runs two rows of parts beside each other, where there is a core for each: one works while the other waits. They share no port and
+ * no folder. The output of each row is shown as one.
  */
 async function besides(first, second) {
-  if (availableParallelism() < 2) {
-    await first(straight);
-    return await second(straight);
-  }
+  const inTurn = async (row, show) => {
+    for (const part of row) await part(show);
+  };
+  if (availableParallelism() < 2) return await inTurn([...first, ...second], straight);
   const held = [];
   let write = (...said) => void held.push(said);
-  const other = second((...said) => write(...said));
-  await first(straight);
+  const other = inTurn(second, (...said) => write(...said));
+  await inTurn(first, straight);
   for (const said of held) straight(...said);
   write = straight;
   await other;
@@ -77,7 +77,7 @@ function count(name, code, { passed = 0, failed = 0, skipped = 0 }, named = []) 
 
 const number = (output, pattern) => Number(output.match(pattern)?.[1] ?? 0);
 
-async function bunTests(name, args, env, show = straight) {
+async function bunTests(name, args, env = {}, show = straight) {
   show("stdout", `\n== ${name}\n`);
   const all = ["test", "--timeout", "120000", ...properties, ...args];
   const { code, output } = await capture(bun, all, { NO_COLOR: "1", ...env }, show);
@@ -135,96 +135,109 @@ systemPackages(testNeeds);
 const units = readdirSync(join(root, "tests")).filter((area) => !["bench", "e2e", "support"].includes(area))
   .map((area) => join("tests", area));
 /** Tests that start hundreds of PHP processes: `npm run test:php` runs them. */
-const long = paths.length === 0 ? ["tests/php/fork/"] : [];
-const under = (folders) => paths.length === 0 ? folders : paths;
+const long = "tests/php/fork/";
 
 if (runs("check")) {
   console.log("== check");
   const { code, output } = await capture("node", ["scripts/check.mjs"]);
   count("check", code, { passed: output.match(/^ok /gm)?.length ?? 0, failed: output.match(/^FAIL /gm)?.length ?? 0 });
 }
-if (runs("bun")) {
-  const left = long.map((path) => `--path-ignore-patterns=**/${path}**`);
-  // What the benches reckon with, and a short run of one that proves itself.
-  const all = [...units, "tests/bench"].map((path) => `./${path}`);
-  if (paths.length > 0) await bunTests("unit tests on Bun", [...left, ...paths]);
-  else {
-    // Two halves that take about as long.
-    const second = all.filter((path) => ["core", "php", "site", "static"].some((area) => path === `./tests/${area}`));
-    await besides(
-      (show) => bunTests("unit tests on Bun", all.filter((path) => !second.includes(path)), {}, show),
-      (show) => bunTests("unit tests on Bun, of core and PHP", [...left, ...second], {}, show),
-    );
-  }
-}
-const denoUnits = (show) => {
-  // What runs inside PHP, and what a server is asked about itself, is tested on one runtime; with paths, or by `npm run test:php`, on both.
-  const inside = [
-    "tests/php/frankenphp/",
-    "tests/php/native/worker",
-    "tests/php/native/psr.",
-    "tests/php/bulkhead/",
-    "tests/php/forms/php_differential.",
-    "tests/dbproxy/sql/truth.",
-    ...long,
-  ];
-  return denoTests("unit tests on Deno", paths.length === 0 ? forDeno(units, inside) : paths, show);
-};
 const files = (folder) =>
   readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts")).map((name) => `./${folder}/${name}`);
-const databases = (show) => {
-  // Through the proxy, where one host is enough for most of them; `npm run test:db` runs them all, and directly too.
-  const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
-  const env = { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_DIRECT: "0" };
-  return bunTests("databases through Bun", short, env, show);
-};
-const database = runs("e2e") && paths.length === 0;
-if (runs("deno") && database) await besides(denoUnits, databases);
-else if (runs("deno")) await denoUnits(straight);
-else if (database) await databases(straight);
-if (runs("e2e")) {
+const bunPart = (name, paths, env = {}) => (show) => bunTests(name, paths, env, show);
+const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
+const onBun = { FAIRLEAD_TEST_HOSTS: "bun" };
+
+if (paths.length > 0) await named();
+else {
+  await unitsAndDatabases();
+  if (runs("e2e")) await endToEnd();
+}
+
+/** What the command line names. */
+async function named() {
+  if (runs("bun")) await bunTests("unit tests on Bun", paths);
+  if (runs("deno")) await denoTests("unit tests on Deno", paths);
+  if (!runs("e2e")) return;
+  built();
+  await bunTests("end to end on Bun, Deno and the binary", paths, { FAIRLEAD_TEST_HOSTS: hosts });
+}
+
+async function unitsAndDatabases() {
+  const rows = [[], []];
+  if (runs("bun")) {
+    // What the benches reckon with, and a short run of one that proves itself.
+    const all = [...units, "tests/bench"].map((path) => `./${path}`);
+    const second = all.filter((path) => ["core", "php", "site", "static"].some((area) => path === `./tests/${area}`));
+    rows[0].push(bunPart("unit tests on Bun", all.filter((path) => !second.includes(path))));
+    rows[1].push(
+      bunPart("unit tests on Bun, of core and PHP", [`--path-ignore-patterns=**/${long}**`, ...second]),
+    );
+  }
+  if (runs("deno")) {
+    // What runs inside PHP, and what a server is asked about itself, is tested on one runtime; with paths, or by `npm run test:php`, on both.
+    const inside = [
+      "tests/php/frankenphp/",
+      "tests/php/native/worker",
+      "tests/php/native/psr.",
+      "tests/php/bulkhead/",
+      "tests/php/forms/php_differential.",
+      "tests/dbproxy/sql/truth.",
+      long,
+    ];
+    rows[1].push((show) => denoTests("unit tests on Deno", forDeno(units, inside), show));
+  }
+  if (runs("e2e")) {
+    // Through the proxy, where one host is enough for most of them; `npm run test:db` runs them all, and directly too.
+    const short = files("tests/e2e/db").filter((name) => !/\/(clients|faults|leak_battery)\.test/.test(name));
+    rows[0].push(bunPart("databases through Bun", short, { ...onBun, FAIRLEAD_TEST_DIRECT: "0" }));
+  }
+  await besides(...rows);
+}
+
+function built() {
   console.log("\n== build");
   count("build", run("node", ["scripts/build.mjs"]), { passed: 1 });
-  const hosts = process.env.FAIRLEAD_TEST_HOSTS ?? "bun,deno,binary";
-  const everywhere = [...files("tests/e2e"), "./tests/e2e/php/workers.test.ts"];
-  // The binary is Bun within: its chaos is that of Bun, and takes a minute.
-  const chaos = paths.length === 0 ? files("tests/e2e").filter((name) => /\/chaos/.test(name)) : [];
-  // Waits for servers to come and go, more than it works.
-  const restarts = paths.length === 0 ? ["./tests/e2e/restart.test.ts"] : [];
-  const workers = paths.length === 0 ? everywhere.filter((name) => name.includes("/php/")) : [];
-  const rest = under(everywhere).filter((name) => ![...chaos, ...restarts, ...workers].includes(name));
-  const endToEnd = (show) =>
-    bunTests("end to end on Bun, Deno and the binary", rest, { FAIRLEAD_TEST_HOSTS: hosts }, show);
-  if (workers.length === 0) await endToEnd(straight);
-  else {
-    await besides(
-      endToEnd,
-      (show) => bunTests("workers on Bun, Deno and the binary", workers, { FAIRLEAD_TEST_HOSTS: hosts }, show),
-    );
-  }
+}
+
+async function endToEnd() {
+  built();
+  const all = files("tests/e2e");
+  const chaos = all.filter((name) => /\/chaos/.test(name));
+  const restarts = "./tests/e2e/restart.test.ts";
+  const workers = "./tests/e2e/php/workers.test.ts";
+  const everywhere = { FAIRLEAD_TEST_HOSTS: hosts };
+  const compared = files("tests/e2e/php").filter((name) => name !== workers);
+  // Where scripts take too long, and where process 1 looks on until it is sure.
+  const waiting = compared.filter((name) => /\/(bulkhead|process_one)\.test/.test(name));
+  await besides(
+    [
+      bunPart(
+        "end to end on Bun, Deno and the binary",
+        all.filter((name) => ![...chaos, restarts].includes(name)),
+        everywhere,
+      ),
+      bunPart("workers that are waited for", waiting, onBun),
+    ],
+    [
+      bunPart("workers on Bun, Deno and the binary", [workers], everywhere),
+      // Waits for servers to come and go, more than it works.
+      bunPart("restarts of Bun, Deno and the binary", [restarts], everywhere),
+      bunPart("workers, compared with php-fpm", compared.filter((name) => !waiting.includes(name)), onBun),
+      bunPart("frameworks, compared with php-fpm", ["./tests/e2e/php/long/frameworks.test.ts"], {
+        ...onBun,
+        FAIRLEAD_TEST_FRAMEWORKS: "Symfony,Laravel 12,Laravel Octane",
+      }),
+      bunPart(
+        "databases through Deno and the binary",
+        ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`),
+        { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" },
+      ),
+    ],
+  );
+  // The binary is Bun within: its chaos is that of Bun, and takes a minute. Alone: it counts what happens within a second.
   const lively = hosts.split(",").filter((host) => host !== "binary" || hosts === "binary").join(",");
-  if (chaos.length > 0) await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
-  if (paths.length === 0) {
-    const once = files("tests/e2e/php").filter((name) => !everywhere.includes(name));
-    // Where scripts take too long, and where process 1 looks on until it is sure.
-    const waiting = once.filter((name) => /\/(bulkhead|process_one)\.test/.test(name));
-    const working = once.filter((name) => !waiting.includes(name));
-    const frameworks = { FAIRLEAD_TEST_HOSTS: "bun", FAIRLEAD_TEST_FRAMEWORKS: "Symfony,Laravel 12,Laravel Octane" };
-    await besides(
-      (show) => bunTests("restarts of Bun, Deno and the binary", restarts, { FAIRLEAD_TEST_HOSTS: hosts }, show),
-      async (show) => {
-        await bunTests("workers, compared with php-fpm", working, { FAIRLEAD_TEST_HOSTS: "bun" }, show);
-        const compared = ["./tests/e2e/php/long/frameworks.test.ts"];
-        await bunTests("frameworks, compared with php-fpm", compared, frameworks, show);
-      },
-    );
-    const few = ["prepared", "insert_id"].map((name) => `./tests/e2e/db/${name}.test.ts`);
-    const others = { FAIRLEAD_TEST_HOSTS: "deno,binary", FAIRLEAD_TEST_DIRECT: "0" };
-    await besides(
-      (show) => bunTests("databases through Deno and the binary", few, others, show),
-      (show) => bunTests("workers that are waited for", waiting, { FAIRLEAD_TEST_HOSTS: "bun" }, show),
-    );
-  }
+  await bunTests("chaos on Bun and Deno", chaos, { FAIRLEAD_TEST_HOSTS: lively });
 }
 
 for (const name of failures) console.error(`failed: ${name}`);
