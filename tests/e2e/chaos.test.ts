@@ -10,6 +10,7 @@ import { idle, queued, refuses, request, scenes } from "../support/chaos.ts";
 import { freePorts } from "../support/ports.ts";
 import { alive, fpmChildren } from "../support/proc.ts";
 import { RawClient } from "../support/raw_http.ts";
+import { seeded } from "../support/seeded.ts";
 import { hosts, runToExit } from "../support/server.ts";
 import { allowSlowTests, pause, waitFor, within } from "../support/wait.ts";
 
@@ -35,12 +36,13 @@ for (const host of hosts()) {
         }
       });
       let kills = 0;
+      const chance = seeded(1);
       const end = performance.now() + 6000;
       while (performance.now() < end) {
         // Five kills a second, for there to be work between them.
         await pause(200);
         const children = fpmChildren(server.pid);
-        const victim = children[Math.floor(Math.random() * children.length)];
+        const victim = children[Math.floor(chance() * children.length)];
         if (victim === undefined) continue;
         process.kill(victim, "SIGKILL");
         kills++;
