@@ -1,5 +1,5 @@
 // `npm run test:properties [rounds]`: the tests that draw their cases, each round from another seed. Ends at the first that fails,
-// with the seed that makes it fail again: `FAIRLEAD_SEED=N npm run test:properties 1`.
+// with the seed that makes it fail again: `TEST_SEED=N npm run test:properties 1`.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { bun, npmPackages, root, run } from "./setup.mjs";
@@ -16,8 +16,8 @@ const files = readdirSync(folder, { recursive: true, withFileTypes: true })
   .map((path) => `./${relative(root, path)}`).sort();
 
 for (let round = 1; round <= rounds; round++) {
-  const seed = process.env.FAIRLEAD_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
-  console.log(`== round ${round} of ${rounds}, FAIRLEAD_SEED=${seed}`);
+  const seed = process.env.TEST_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
+  console.log(`== round ${round} of ${rounds}, TEST_SEED=${seed}`);
   const args = [
     "test",
     "--timeout",
@@ -27,5 +27,5 @@ for (let round = 1; round <= rounds; round++) {
     "./tests/support/properties.ts",
     ...files,
   ];
-  if (run(bun, args, { env: { ...process.env, FAIRLEAD_SEED: seed } }) !== 0) process.exit(1);
+  if (run(bun, args, { env: { ...process.env, TEST_SEED: seed } }) !== 0) process.exit(1);
 }

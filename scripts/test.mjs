@@ -12,7 +12,7 @@ const paths = process.argv.slice(2).filter((a) => !parts.includes(a));
 const runs = (part) => wanted.length === 0 || wanted.includes(part);
 
 /** What properties draw from: one seed, so that a run tells of the change and not of the draw. `npm run test:properties` draws more. */
-const seed = process.env.FAIRLEAD_SEED ?? "1";
+const seed = process.env.TEST_SEED ?? "1";
 const properties = ["--preload", "./tests/support/properties.ts"];
 
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -50,7 +50,7 @@ function capture(command, args, env = {}, show = straight) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
-      env: { ...process.env, TEST_KEPT: kept, FAIRLEAD_SEED: seed, ...env },
+      env: { ...process.env, TEST_KEPT: kept, TEST_SEED: seed, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";

@@ -35,7 +35,7 @@ export interface StoreUnderTest {
 
 /** What differs between stores. */
 export interface StoreTraits {
-  /** How long after `vanish` permits may be out, in ms, with a lease of `leaseMs` (below). */
+  /** How long after `vanish` permits may be out, in ms, with a lease of {@linkcode leaseMs}. */
   readonly vanishMs: number;
   /** Whether owners that wait for each other are told so. */
   readonly deadlocks: boolean;
@@ -43,8 +43,8 @@ export interface StoreTraits {
   readonly slackMs: number;
 }
 
-/** The lease of every ask in this suite, in ms. */
-export const leaseMs = 400;
+/** The lease (ms) of owners that end without a word. */
+const leaseMs = 400;
 
 export type MakeStore = (setup: StoreSetup) => Promise<StoreUnderTest>;
 
@@ -480,8 +480,8 @@ export function conformance(name: string, makeStore: MakeStore, traits: StoreTra
         const { store, vanish, advance } = await make();
         if (vanish === undefined) return;
         const owner = { id: "dies" };
-        granted(await store.acquire(ask({ owner, weight: 2 })));
-        granted(await store.acquire(ask({ name: "c", owner })));
+        granted(await store.acquire(ask({ owner, weight: 2, leaseMs })));
+        granted(await store.acquire(ask({ name: "c", owner, leaseMs })));
         const own = Promise.resolve(store.acquire(ask({ owner: { id: "other" }, maxWaitMs: 10_000 })));
         await inLine(1);
         await vanish(owner);
@@ -581,9 +581,9 @@ async function codeOf(run: () => unknown): Promise<string> {
   throw new Error("Expected an error, got none");
 }
 
-/** An ask for one of two permits of `b`, without a wait; `changes` say what is different. */
+/** An ask for one of two permits of `b`, without a wait, on a lease that no busy machine lets pass; `changes` say what is different. */
 export function ask(changes: Partial<BulkheadAsk> = {}): BulkheadAsk {
-  return { name: "b", limit: 2, weight: 1, leaseMs, maxWaitMs: 0, ...changes };
+  return { name: "b", limit: 2, weight: 1, leaseMs: 30_000, maxWaitMs: 0, ...changes };
 }
 
 /** The grant that `answer` must be. */

@@ -4,5 +4,5 @@
  */
 import fc from "fast-check";
 
-const seed = process.env["FAIRLEAD_SEED"];
+const seed = process.env["TEST_SEED"];
 if (seed !== undefined) fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: Number(seed) });

@@ -50,7 +50,6 @@ describe("closedLoop", () => {
     );
     expect(jumped.passed).toBeGreaterThan(0.1);
     expect(fairnessGates(jumped, { p99: 1.05 }, 0).every(({ holds }) => holds)).toBe(false);
-    expect(jumped.measured.p99 / jumped.ideal.p99).toBeGreaterThan(fair.measured.p99 / fair.ideal.p99);
   });
 
   test("answers that are no 2xx or no page of ours are wrong, not fast", async () => {

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -39,6 +39,7 @@ describe("the fairness benchmark", () => {
     const open = "--open 2 --open-seconds 2 --open-children 2 --deadline 700 --grace 300";
     const calm = `--max-foreign 1 --patience 0 --retries 3 --json ${json} --svg ${join(dir, "waits.svg")}`;
     result = await bench(...`${closed} ${open} ${calm}`.split(" "));
+    if (!existsSync(json)) throw new Error(`no report, exit code ${result.code}: ${result.err}`);
     report = JSON.parse(readFileSync(json, "utf8")) as Report;
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));

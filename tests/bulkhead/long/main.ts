@@ -22,7 +22,7 @@ import { Judge, mostHeld } from "./judge.ts";
 import { bulkheads, leaseMs, logName, prefix } from "./terms.ts";
 
 const wanted = Number(process.argv[2] ?? 1_000_000);
-const seed = Number(process.env["FAIRLEAD_SEED"] ?? Date.now() % 1_000_000);
+const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 1_000_000);
 const hostCount = 4;
 
 async function judgeServer(kind: ServerKind): Promise<number> {

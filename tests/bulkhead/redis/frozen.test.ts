@@ -13,8 +13,8 @@ import { RedisServer, serverAbsent } from "./server.ts";
 
 allowSlowTests(60_000);
 
-/** Later than asked by no more than this (ms): 50 of them are waited for Redis itself. */
-const slack = 100;
+/** Later than asked by no more than this (ms): 50 of them are waited for Redis itself, and others may have the machine. */
+const slack = 250;
 
 /**
  * How long (ms) the event loop has stood still so far, by a busy machine or code that runs for the first time: as long as that no

@@ -43,7 +43,7 @@ for (const kind of ["redis", "valkey"] satisfies ServerKind[]) {
         }),
         {
           numRuns: Number(process.env["FAIRLEAD_RUNS"] ?? 60),
-          ...(process.env["FAIRLEAD_SEED"] === undefined ? {} : { seed: Number(process.env["FAIRLEAD_SEED"]) }),
+          ...(process.env["TEST_SEED"] === undefined ? {} : { seed: Number(process.env["TEST_SEED"]) }),
         },
       );
     });
