@@ -8,15 +8,47 @@ export interface Tls {
   readonly key: string;
 }
 
-/** Reads the files that `server.tls` names. @throws TLS_UNREADABLE */
-export function readTls(files: Tls, baseDir: string): Tls {
+/** The certificate of a listener, and those for clients that name one of some hosts when they connect (SNI, RFC 6066). */
+export interface Certificates extends Tls {
+  /** By name, in small letters; `*.shop.example` for the names one label below. */
+  readonly byName: ReadonlyMap<string, Tls>;
+}
+
+/** What `[server]` says of certificates. */
+export interface TlsFiles {
+  readonly tls?: Tls | undefined;
+  readonly hosts?:
+    | Readonly<Record<string, { readonly aliases: readonly string[]; readonly tls?: Tls | undefined }>>
+    | undefined;
+}
+
+/** Reads the files that `server.tls` and the entries of `server.hosts` name. @throws TLS_UNREADABLE */
+export function readTls({ tls, hosts = {} }: TlsFiles, baseDir: string): Certificates | undefined {
+  if (tls === undefined) return undefined;
+  const byName = new Map<string, Tls>();
+  for (const [name, { aliases, tls }] of Object.entries(hosts)) {
+    if (tls === undefined) continue;
+    const own = readPair(tls, `server.hosts.${JSON.stringify(name)}.tls`, baseDir);
+    for (const each of [name, ...aliases]) byName.set(each.toLowerCase(), own);
+  }
+  return { ...readPair(tls, "server.tls", baseDir), byName };
+}
+
+function readPair(files: Tls, key: string, baseDir: string): Tls {
   const read = (what: "cert" | "key") => {
     const path = resolve(baseDir, files[what]);
     try {
       return readFileSync(path, "utf8");
     } catch (cause) {
-      throw new CoreError("TLS_UNREADABLE", `Cannot read server.tls.${what}: ${(cause as Error).message}`, { cause });
+      throw new CoreError("TLS_UNREADABLE", `Cannot read ${key}.${what}: ${(cause as Error).message}`, { cause });
     }
   };
   return { cert: read("cert"), key: read("key") };
+}
+
+/** What there is for the name that a client has said: for exactly this one, or for a wildcard one label above, as certificates are. */
+export function forServerName<T>(byName: ReadonlyMap<string, T>, said: string): T | undefined {
+  const name = said.toLowerCase().replace(/\.$/, "");
+  const dot = name.indexOf(".");
+  return byName.get(name) ?? (dot > 0 ? byName.get(`*${name.slice(dot)}`) : undefined);
 }

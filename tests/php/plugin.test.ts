@@ -6,6 +6,7 @@ import { type App, createApp } from "../../core/app.ts";
 import { Health } from "../../core/contracts/health.ts";
 import { Site } from "../../core/contracts/site.ts";
 import { HealthBoard } from "../../core/health.ts";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import type { AnyPlugin } from "../../core/plugin.ts";
 import { anything } from "../../core/standard_schema.ts";
 import { phpTable } from "../../plugins/php/config.ts";
@@ -37,7 +38,9 @@ describe("the php plugin in front of a gate that is shut", () => {
   beforeAll(async () => {
     publicRoot = mkdtempSync(join(tmpdir(), "fairlead-php-plugin-"));
     writeFileSync(join(publicRoot, "index.php"), "<?php");
-    const site: Site = { baseDir: publicRoot, publicRoot, timeoutMs: 60_000, maxBody: 1_000_000, software: "Fairlead" };
+    const virtualHosts = new VirtualHosts(publicRoot, {}, "/").all;
+    const limits = { timeoutMs: 60_000, maxBody: 1_000_000 };
+    const site: Site = { baseDir: publicRoot, virtualHosts, ...limits, software: "Fairlead" };
     app = await createApp({
       plugins: [php, shut],
       config: { php: phpTable.parse({ fastcgi: `unix:${publicRoot}/none.sock`, concurrency: 1 }) },

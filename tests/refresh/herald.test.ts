@@ -8,7 +8,12 @@ function world() {
   const clock = new VirtualClock();
   const told: Change[] = [];
   const reloads = { running: false, watched: (path: string) => path.startsWith("/app/src/") };
-  const herald = new Herald({ reloads, publicRoot: "/app/public", clock, tell: (change) => told.push(change) });
+  const herald = new Herald({
+    reloads,
+    roots: ["/app/public", "/shop/public"],
+    clock,
+    tell: (change) => told.push(change),
+  });
   return { clock, told, reloads, herald };
 }
 const reload: Change = { kind: "reload" };
