@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { CoreError } from "../error.ts";
@@ -22,7 +23,10 @@ export interface TlsFiles {
     | undefined;
 }
 
-/** Reads the files that `server.tls` and the entries of `server.hosts` name. @throws TLS_UNREADABLE */
+const certBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
+const keyBlock = /-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----[^]+?-----END \1-----/;
+
+/** Reads the files that `server.tls` and the entries of `server.hosts` name. @throws TLS_UNREADABLE, TLS_UNUSABLE */
 export function readTls({ tls, hosts = {} }: TlsFiles, baseDir: string): Certificates | undefined {
   if (tls === undefined) return undefined;
   const byName = new Map<string, Tls>();
@@ -43,7 +47,25 @@ function readPair(files: Tls, key: string, baseDir: string): Tls {
       throw new CoreError("TLS_UNREADABLE", `Cannot read ${key}.${what}: ${(cause as Error).message}`, { cause });
     }
   };
-  return { cert: read("cert"), key: read("key") };
+  const pair = { cert: read("cert"), key: read("key") };
+  const problem = pairProblem(pair);
+  if (problem !== undefined) throw new CoreError("TLS_UNUSABLE", `Cannot use ${key}: ${problem}`);
+  return pair;
+}
+
+/** What is plainly wrong: with many certificates the runtime's own error does not say of which, and Deno starts without one. */
+function pairProblem({ cert, key }: Tls): string | undefined {
+  const [ofCert] = certBlock.exec(cert) ?? [], [ofKey] = keyBlock.exec(key) ?? [];
+  if (ofCert === undefined) return "expected a certificate in PEM in the file of cert";
+  if (ofKey === undefined) return "expected a private key in PEM in the file of key";
+  let fits: boolean;
+  try {
+    fits = new X509Certificate(ofCert).checkPrivateKey(createPrivateKey(ofKey));
+  } catch {
+    // A kind that is not known here may still be known to the runtime's TLS, which has the last word.
+    return undefined;
+  }
+  return fits ? undefined : "the private key is not that of the certificate, which must be the first of its file";
 }
 
 /** What there is for the name that a client has said: for exactly this one, or for a wildcard one label above, as certificates are. */

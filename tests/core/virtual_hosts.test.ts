@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { configure } from "../../cli/prepare.ts";
 import { calledHost, validHost } from "../../core/http/host.ts";
-import { forServerName } from "../../core/http/tls.ts";
 import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 
 const hosts = new VirtualHosts("public", {
@@ -149,18 +148,4 @@ describe("server.hosts", () => {
       expect.stringContaining('server.hosts."a.example".tls: expected server.tls too'),
     ]);
   });
-});
-
-test("a certificate is for the name that a client says, or one label below a wildcard", () => {
-  const byName = new Map([["shop.example", 1], ["*.shop.example", 2], ["www.shop.example", 3]]);
-  const said = [
-    "shop.example",
-    "SHOP.example.",
-    "www.shop.example",
-    "a.shop.example",
-    "a.b.shop.example",
-    "example",
-    "",
-  ];
-  expect(said.map((name) => forServerName(byName, name))).toEqual([1, 1, 3, 2, undefined, undefined, undefined]);
 });
