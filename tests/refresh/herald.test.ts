@@ -25,6 +25,10 @@ describe("what browsers are told", () => {
     herald.filesChanged(["/app/public/a.css", "/app/public/a.js"]);
     herald.filesChanged(["/app/templates/a.css"]);
     expect(told).toEqual([{ kind: "css", paths: ["/a.css", "/b/c.css"] }, reload, reload]);
+    // Of several sites each has its own stylesheets.
+    herald.filesChanged(["/shop/public/a.css"]);
+    herald.filesChanged(["/app/public/a.css", "/shop/public/a.css"]);
+    expect(told.slice(3)).toEqual([{ kind: "css", paths: ["/a.css"] }, reload]);
   });
 
   test("of files that workers take, when they have taken them", () => {
