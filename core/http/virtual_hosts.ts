@@ -20,15 +20,6 @@ export function isHostName(text: string): boolean {
   return text.length <= 253 && hostForm.test(text);
 }
 
-/** Takes `fits` to the names below a wildcard, the longest first, until it has something for one: `.shop.example`, `.example`. */
-function below<T>(name: string, fits: (rest: string) => T | undefined): T | undefined {
-  for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
-    const found = fits(name.slice(dot));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 /**
  * Chooses the site that answers for a host: the entry with exactly this name, else that with the longest wildcard that the host is
  * below, else the first of all, which `server.public` is for.
@@ -38,7 +29,10 @@ export class VirtualHosts {
   readonly all: readonly [VirtualHost, ...VirtualHost[]];
   readonly #rest: VirtualHost;
   readonly #exact = new Map<string, VirtualHost>();
+  /** By what follows the asterisk: `.shop.example`. */
   readonly #wild = new Map<string, VirtualHost>();
+  /** Characters of the longest of them. */
+  #widest = 0;
 
   /** @param baseDir where relative public roots start */
   constructor(publicRoot: string | undefined, entries: Readonly<Record<string, HostEntry>>, baseDir: string) {
@@ -63,6 +57,7 @@ export class VirtualHosts {
         else this.#exact.set(name, host);
       }
     }
+    for (const rest of this.#wild.keys()) this.#widest = Math.max(this.#widest, rest.length);
   }
 
   /** @param host as a client named it: with a port perhaps, in any case; valid, or empty */
@@ -73,8 +68,14 @@ export class VirtualHosts {
   }
 
   #byName(name: string): VirtualHost {
-    return this.#exact.get(name) ??
-      (this.#wild.size === 0 ? undefined : below(name, (rest) => this.#wild.get(rest))) ??
-      this.#rest;
+    const exact = this.#exact.get(name);
+    if (exact !== undefined || this.#wild.size === 0) return exact ?? this.#rest;
+    // A name may have more labels than any wildcard: none of those is looked at.
+    const from = Math.max(1, name.length - this.#widest);
+    for (let dot = name.indexOf(".", from); dot > 0; dot = name.indexOf(".", dot + 1)) {
+      const found = this.#wild.get(name.slice(dot));
+      if (found !== undefined) return found;
+    }
+    return this.#rest;
   }
 }
