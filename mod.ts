@@ -48,7 +48,7 @@ export { type Counter, type Family, type Histogram, Meter, noMeter, type Sample 
 export { Places, type Stoppable, type Taken } from "./core/contracts/places.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
-export { Site } from "./core/contracts/site.ts";
+export { Site, type VirtualHost } from "./core/contracts/site.ts";
 export type { Clock } from "./core/clock.ts";
 export type { StandardSchema } from "./core/standard_schema.ts";
 export { Predecessor } from "./core/handover/predecessor.ts";

@@ -22,7 +22,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   // What went wrong is in the log.
   signals.onRestart(() => void server.restart().catch(() => {}));
   const { log } = server.app;
-  if (options.server.public === undefined) {
+  if (options.server.public === undefined && Object.keys(options.server.hosts ?? {}).length === 0) {
     log(
       "warn",
       "no server.public: no files are served, only what plugins answer; is this the folder of your fairlead.toml?",
@@ -81,10 +81,12 @@ function* banner(
   admin: string | undefined,
   options: Pick<ServerOptions, "server" | "config">,
 ): Iterable<string> {
-  const { public: folder, tls, listen } = options.server;
+  const { public: folder, hosts = {}, tls, listen } = options.server;
   const url = (at: string, i: number) =>
     at.startsWith("unix:") ? at : `${tls === undefined || i >= listen.length ? "http" : "https"}://${at}`;
-  yield `serving ${folder ?? "no files"} on ${addresses.map(url).join(", ")}`;
+  const named = Object.keys(hosts);
+  const what = folder === undefined && named.length > 0 ? named : [folder ?? "no files", ...named];
+  yield `serving ${what.join(", ")} on ${addresses.map(url).join(", ")}`;
   if (admin === undefined) return;
   const plain = admin.startsWith("unix:") ? admin : `http://${admin}/`;
   const { enabled } = options.config["dashboard"] as { readonly enabled: boolean };

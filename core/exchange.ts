@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { VirtualHost } from "./contracts/site.ts";
+
 /** What became of an exchange, told to `onResponse` after the last byte. */
 export interface Outcome {
   readonly status: number;
@@ -57,6 +59,8 @@ export interface Exchange {
   readonly scheme: "http" | "https";
   /** Host and port as the client named them. */
   readonly host: string;
+  /** The site that the host is for, by `server.hosts`: chosen once, and what every file and script of the answer is from. */
+  readonly virtualHost: VirtualHost;
   /** Milliseconds on the monotonic clock (`performance.now`). */
   readonly started: number;
   /**

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { createAccessLog } from "./access_log.ts";
 import { createAdmin, type Identity } from "./admin.ts";
 import { adminGuard } from "./admin_guard.ts";
@@ -19,6 +18,7 @@ import type { BaseExchange, Intake } from "./http/exchange.ts";
 import { type Bound, listen, type ListenOptions } from "./http/listen.ts";
 import { TrustedProxies } from "./http/proxies.ts";
 import { readTls } from "./http/tls.ts";
+import { VirtualHosts } from "./http/virtual_hosts.ts";
 import type { LineSink } from "./line_sink.ts";
 import { createLog } from "./log.ts";
 import { openSinks } from "./open_sinks.ts";
@@ -106,7 +106,8 @@ export async function startServer(
     return failed;
   };
   try {
-    const offers: readonly Offer[] = [...offersOf(options, health, reloads), [Places, places]];
+    const virtualHosts = new VirtualHosts(server.public, server.hosts ?? {}, baseDir);
+    const offers: readonly Offer[] = [...offersOf(options, virtualHosts, health, reloads), [Places, places]];
     app = await createApp({ ...options, plugins: [...options.plugins, ...access], log, offers, stop });
     const common = { maxHeader: server.max_header, keepAliveMs: server.keep_alive, headerMs: server.header_timeout };
     const open = async (own: Pick<ListenOptions, "at" | "intake" | "tls" | "http2" | "handle">) => {
@@ -119,8 +120,9 @@ export async function startServer(
       timeoutMs: server.timeout,
       maxBody: server.max_body,
       idleMs: server.body_timeout,
+      virtualHosts,
     };
-    const tls = server.tls === undefined ? undefined : readTls(server.tls, baseDir);
+    const tls = readTls(server, baseDir);
     const openAdmin = async () => {
       if (options.admin.listen === "") return undefined;
       const at = parseAddress(options.admin.listen);
@@ -241,10 +243,15 @@ function identityOf({ configHash }: ServerOptions): Identity {
 }
 
 /** The core's own services. */
-function offersOf({ server, baseDir }: ServerOptions, health: Health, reloads: Reloads): readonly Offer[] {
+function offersOf(
+  { server, baseDir }: ServerOptions,
+  { all: virtualHosts }: VirtualHosts,
+  health: Health,
+  reloads: Reloads,
+): readonly Offer[] {
   const site: Site = {
     baseDir,
-    publicRoot: server.public === undefined ? undefined : resolve(baseDir, server.public),
+    virtualHosts,
     timeoutMs: server.timeout,
     maxBody: server.max_body,
     software: `Fairlead/${version}`,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { duration, size } from "./config/units.ts";
+import { hostProblems, type HostSettings, hostsTable, tlsTable } from "./host_settings.ts";
 import { parseAddress } from "./http/address.ts";
 import { type ProxyHeader, proxyHeaders, TrustedProxies, usualProxyHeaders } from "./http/proxies.ts";
 import type { Tls } from "./http/tls.ts";
@@ -27,6 +28,7 @@ export type Http2 = typeof http2Places[number];
 export interface ServerSettings {
   readonly listen: readonly string[];
   readonly public?: string | undefined;
+  readonly hosts?: Readonly<Record<string, HostSettings>> | undefined;
   readonly tls?: Tls | undefined;
   readonly listen_plain?: readonly string[] | undefined;
   readonly http2?: Http2 | undefined;
@@ -58,11 +60,11 @@ export interface LogSettings {
 export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   listen: z.array(readBy(parseAddress)).min(1).default(["127.0.0.1:8080"])
     .describe('Addresses to serve on: "HOST:PORT", "[IPV6]:PORT", ":PORT" or "unix:/PATH".'),
-  public: z.string().optional().describe("The only folder ever served, relative to this file."),
-  tls: z.strictObject({
-    cert: z.string().describe("PEM file with the certificate chain."),
-    key: z.string().describe("PEM file with the private key."),
-  }).optional().describe("Serve HTTPS on every TCP address of listen."),
+  public: z.string().optional().describe(
+    "The only folder served, relative to this file. With hosts, to those that none of them names: 404 when absent.",
+  ),
+  hosts: hostsTable.default({}).describe("Several sites: the public root of each, by the name of its host."),
+  tls: tlsTable.optional().describe("Serve HTTPS on every TCP address of listen."),
   listen_plain: z.array(readBy(parseAddress)).default([])
     .describe("Addresses without TLS beside those of listen, where there is tls: port 80, to redirect to https."),
   http2: z.enum(http2Places).default("tls").describe(
@@ -85,9 +87,12 @@ export const serverTable: z.ZodType<ServerSettings> = z.strictObject({
   body_timeout: someTime().prefault("30s").describe("Longest silence within a request body (408 after)."),
   keep_alive: someTime().prefault("75s").describe("How long an idle connection is kept."),
   drain: duration().prefault("30s").describe("How long running requests may take to end at shutdown."),
-}).refine(({ tls, listen_plain }) => tls !== undefined || listen_plain.length === 0, {
-  path: ["listen_plain"],
-  message: "expected none without server.tls: addresses of server.listen speak plain HTTP then",
+}).superRefine(({ tls, listen_plain, hosts }, ctx) => {
+  if (tls === undefined && listen_plain.length > 0) {
+    const message = "expected none without server.tls: addresses of server.listen speak plain HTTP then";
+    ctx.addIssue({ code: "custom", path: ["listen_plain"], message });
+  }
+  for (const [path, message] of hostProblems(hosts, tls !== undefined)) ctx.addIssue({ code: "custom", path, message });
 });
 
 /** The schema of `[admin]`. */

@@ -6,6 +6,7 @@ import { Meter } from "../core/contracts/meter.ts";
 import { Reloads } from "../core/contracts/reloads.ts";
 import { Site } from "../core/contracts/site.ts";
 import { HealthBoard } from "../core/health.ts";
+import { VirtualHosts } from "../core/http/virtual_hosts.ts";
 import { type AnyPlugin, definePlugin } from "../core/plugin.ts";
 import { ReloadBoard } from "../core/reload_board.ts";
 import { anything } from "../core/standard_schema.ts";
@@ -34,7 +35,7 @@ export async function registeredMetrics(): Promise<Registry> {
   });
   const site: Site = {
     baseDir: tmpdir(),
-    publicRoot: tmpdir(),
+    virtualHosts: new VirtualHosts(tmpdir(), {}, "/").all,
     timeoutMs: 60_000,
     maxBody: 10_000_000,
     software: "Fairlead",

@@ -18,6 +18,8 @@ interface Issue extends SchemaIssue {
   readonly values?: readonly unknown[];
   readonly options?: readonly unknown[];
   readonly errors?: readonly (readonly Issue[])[];
+  /** What is wrong with a key. */
+  readonly issues?: readonly Issue[];
 }
 
 const kinds: Record<string, string> = {
@@ -52,7 +54,8 @@ export function issuePath(issue: SchemaIssue, base: Path): Path {
   return [...base, ...(issue.path ?? []).map((part) => typeof part === "object" ? part.key : part)] as Path;
 }
 
-function wording({ code, message, expected, values, options }: Issue): string {
+function wording({ code, message, expected, values, options, issues }: Issue): string {
+  if (code === "invalid_key" && issues?.[0] !== undefined) return wording(issues[0]);
   if (code === "invalid_type" && expected && message.startsWith("Invalid input: ")) {
     return `expected ${kinds[expected] ?? expected}`;
   }

@@ -5,6 +5,7 @@ import { totalBytes } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { GoneWatch } from "./gone_watch.ts";
 import type { BindOptions, Bound } from "./listen.ts";
+import type { Certificates } from "./tls.ts";
 
 /** The part of Bun's server that is used here; `@types/bun` cannot be seen by `deno check`. */
 interface BunServer {
@@ -55,7 +56,7 @@ export async function listenBun(options: BindOptions): Promise<Bound> {
 
   const server = (globalThis as unknown as { Bun: BunLike }).Bun.serve({
     ...(at.kind === "tcp" ? { hostname: at.host, port: at.port } : { unix: at.path }),
-    ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key } }),
+    ...(tls === undefined ? {} : { tls: certificates(tls) }),
     ...(options.http2 ? { http2: true } : {}),
     idleTimeout: kept,
     // Bodies are limited where they are read, so that a refusal is logged and counted like any answer.
@@ -70,6 +71,12 @@ export async function listenBun(options: BindOptions): Promise<Bound> {
   const port = server.port ?? at.port;
   side.local = { address: at.host, port };
   return { at: { ...at, port }, stop: (force) => stop(server, force, options.http2) };
+}
+
+/** As Bun takes them: the first without a name is for whoever names none of the others. */
+function certificates({ cert, key, byName }: Certificates): unknown {
+  if (byName.size === 0) return { cert, key };
+  return [{ cert, key }, ...[...byName].map(([serverName, { cert, key }]) => ({ serverName, cert, key }))];
 }
 
 /** How long (ms) connections are given to be gone when they are cut, and idle ones of HTTP/2 when they have been told to go. */

@@ -1,3 +1,4 @@
+import type { VirtualHost } from "../contracts/site.ts";
 import type { Due } from "../deadlines.ts";
 import type { Endpoint, Exchange } from "../exchange.ts";
 import type { Permit } from "../plugin.ts";
@@ -6,12 +7,17 @@ import { bytesResponse, joinBytes } from "./bytes.ts";
 import { validHost } from "./host.ts";
 import { canonicalPath, originForm, pathOf, queryOf } from "./path.ts";
 import { type Forwarded, plainAddress, type TrustedProxies } from "./proxies.ts";
+import { VirtualHosts } from "./virtual_hosts.ts";
 
 /** The `[server]` settings that every exchange is read by. */
 export interface Intake extends BodyLimits {
   readonly proxies: TrustedProxies;
   readonly timeoutMs: number;
+  /** The sites to choose from; when absent there is one, without a public root. */
+  readonly virtualHosts?: VirtualHosts;
 }
+
+const noSite = new VirtualHosts(undefined, {}, "/");
 
 /** What an adapter knows when the head of a request has arrived. */
 export interface Head {
@@ -70,6 +76,7 @@ export abstract class BaseExchange implements Exchange, Due {
   #facts: Map<string, unknown> | undefined;
   #extra: (readonly [string, string])[] | undefined;
   #client: Endpoint | undefined;
+  #virtualHost: VirtualHost | undefined;
 
   constructor(head: Head, intake: Intake, peer: string) {
     const { headers, method } = head;
@@ -124,6 +131,10 @@ export abstract class BaseExchange implements Exchange, Due {
 
   /** The body as the runtime gives it, not limited. */
   protected abstract source(): ReadableStream<Uint8Array> | null;
+
+  get virtualHost(): VirtualHost {
+    return this.#virtualHost ??= (this.intake.virtualHosts ?? noSite).of(this.host);
+  }
 
   get client(): Endpoint {
     return this.#client ??= this.#findClient();

@@ -13,6 +13,11 @@ export function hostName(host: string): string {
   return colon > host.lastIndexOf("]") ? host.slice(0, colon) : host;
 }
 
+/** The name a client called, without port and the dot of a whole domain name, in small letters: what every rule by host looks at. */
+export function calledHost(host: string): string {
+  return hostName(host).toLowerCase().replace(/\.$/, "");
+}
+
 /** What stands for this host in a URL: some that are valid no URL can have (`1.2.3.999`, `xn--a`), and HTTP/1.0 needs none. */
 export function urlHost(host: string): string {
   return host !== "" && URL.canParse(`http://${host}`) ? host : "localhost";

@@ -6,7 +6,7 @@ import type { Address } from "./address.ts";
 import { listenBun } from "./bun.ts";
 import type { BaseExchange, Intake } from "./exchange.ts";
 import { listenNode } from "./node.ts";
-import type { Tls } from "./tls.ts";
+import type { Certificates } from "./tls.ts";
 
 /** What a listener needs. Times in ms. */
 export interface ListenOptions {
@@ -19,7 +19,7 @@ export interface ListenOptions {
   /** How long a request's head may take to arrive. */
   readonly headerMs: number;
   /** As PEM. */
-  readonly tls: Tls | undefined;
+  readonly tls: Certificates | undefined;
   /** Whether HTTP/2 is spoken too, where the runtime can: chosen by ALPN over TLS, by the client's preface without. */
   readonly http2: boolean;
   /** Where the address is taken; when absent it must be free. */

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { createSecureContext, type TlsOptions } from "node:tls";
 import type { Endpoint } from "../exchange.ts";
 import { thenable } from "../hooks.ts";
 import { type Address, unseenPeer } from "./address.ts";
@@ -9,6 +10,7 @@ import { bytesOf } from "./bytes.ts";
 import { BaseExchange, type Intake } from "./exchange.ts";
 import { urlHost } from "./host.ts";
 import type { BindOptions, Bound } from "./listen.ts";
+import { type Certificates, forServerName } from "./tls.ts";
 
 /**
  * Listens with `node:http`: the listener used on Deno, whose own `Deno.serve` has no time limit for a request's head
@@ -39,7 +41,7 @@ export async function listenNode(options: BindOptions): Promise<Bound> {
   };
   const server: Server = tls === undefined
     ? createServer(limits)
-    : createTlsServer({ ...limits, cert: tls.cert, key: tls.key }) as unknown as Server;
+    : createTlsServer({ ...limits, cert: tls.cert, key: tls.key, ...byServerName(tls) }) as unknown as Server;
   server.on("request", onRequest);
   // The 100 is sent when the body is first read: a request that is refused never gets one.
   server.on("checkContinue", onRequest);
@@ -74,6 +76,13 @@ export async function listenNode(options: BindOptions): Promise<Bound> {
       return closed;
     },
   };
+}
+
+/** Has clients that name one of some hosts get its certificate. */
+function byServerName({ byName }: Certificates): Pick<TlsOptions, "SNICallback"> {
+  if (byName.size === 0) return {};
+  const contexts = new Map([...byName].map(([name, { cert, key }]) => [name, createSecureContext({ cert, key })]));
+  return { SNICallback: (said, choose) => choose(null, forServerName(contexts, said)) };
 }
 
 /** Answers bytes that are not a request, as far as the parser's verdict tells. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Exchange } from "../../core/exchange.ts";
-import { hostName } from "../../core/http/host.ts";
+import { calledHost } from "../../core/http/host.ts";
 import { network } from "../../core/http/network.ts";
 
 /** What of an exchange rules and keys look at. */
@@ -42,7 +42,7 @@ export function keyOf(source: KeySource, x: Asked, route: number | undefined): s
     case "client":
       return `a:${network(x.client.address)}`;
     case "host":
-      return `v:${hostName(x.host).toLowerCase()}`.slice(0, longest);
+      return `v:${calledHost(x.host)}`.slice(0, longest);
     case "route":
       return route === undefined ? `p:${/^\/[^/]*/.exec(x.path)?.[0]}`.slice(0, longest) : `r:${route}`;
     case "header":

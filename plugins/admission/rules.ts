@@ -4,7 +4,7 @@
  * @module
  */
 import type { Criticality } from "../../core/contracts/gates.ts";
-import { hostName } from "../../core/http/host.ts";
+import { calledHost } from "../../core/http/host.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 import { hinted } from "./hints.ts";
 import { type Asked, keyOf, type KeySource } from "./key_source.ts";
@@ -79,7 +79,7 @@ function matcher({ path, host, method, header }: Rule): (x: Asked) => boolean {
     if (paths !== undefined && !paths.some((pattern) => pattern.test(x.path))) return false;
     if (methods !== undefined && !methods.includes(x.method)) return false;
     if (hosts !== undefined) {
-      const name = `/${hostName(x.host).toLowerCase()}`;
+      const name = `/${calledHost(x.host)}`;
       if (!hosts.some((pattern) => pattern.test(name))) return false;
     }
     return headers === undefined || headers.every((matches) => matches(x.headers));

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Exchange } from "../../core/exchange.ts";
-import { hostName } from "../../core/http/host.ts";
+import { calledHost } from "../../core/http/host.ts";
 
 /** What requests without the header or the cookie share. */
 const none = "(none)";
@@ -17,7 +17,7 @@ export function requestKey(
 ): ((x: Pick<Exchange, "client" | "host" | "path" | "headers">) => string) | undefined {
   const [kind, name = ""] = key.split(":", 2);
   if (kind === "client") return ({ client }) => client.address || none;
-  if (kind === "host") return ({ host }) => hostName(host).toLowerCase() || none;
+  if (kind === "host") return ({ host }) => calledHost(host) || none;
   if (kind === "route") return ({ path }) => path;
   if (kind === "cookie") return ({ headers }) => fingerprint(cookie(headers.get("cookie") ?? "", name));
   if (kind === "header" && letIn.test(name)) return ({ headers }) => fingerprint(headers.get(name));

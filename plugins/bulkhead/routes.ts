@@ -1,6 +1,6 @@
 import type { Exchange } from "../../core/exchange.ts";
 import { thenable } from "../../core/hooks.ts";
-import { hostName } from "../../core/http/host.ts";
+import { calledHost } from "../../core/http/host.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 import type { Awaitable, Permit } from "../../core/plugin.ts";
 import { type RouteTable, termsOf } from "./config.ts";
@@ -28,7 +28,7 @@ function matcher({ path, host, method }: RouteTable): (x: Exchange) => boolean {
     if (methods !== undefined && !methods.includes(x.method)) return false;
     if (paths !== undefined && !paths.some((pattern) => pattern.test(x.path))) return false;
     if (hosts === undefined) return true;
-    const name = `/${hostName(x.host).toLowerCase()}`;
+    const name = `/${calledHost(x.host)}`;
     return hosts.some((pattern) => pattern.test(name));
   };
 }

@@ -8,7 +8,7 @@ import { CoreError } from "../../core/error.ts";
 import type { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import type { Gates } from "../../core/contracts/gates.ts";
 import type { ScriptSettings } from "../../core/contracts/script_settings.ts";
-import type { Site } from "../../core/contracts/site.ts";
+import type { Site, VirtualHost } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { answer } from "../../core/http/answers.ts";
 import type { Awaitable, Execution, Log } from "../../core/plugin.ts";
@@ -32,6 +32,8 @@ export interface LaneOptions {
   readonly settings: PoolSettings;
   readonly matches: (x: Exchange) => boolean;
   readonly site: Site;
+  /** The sites whose scripts it runs, as far as that can be told beforehand. */
+  readonly hosts: readonly VirtualHost[];
   readonly closed: ClosedPaths | undefined;
   readonly count: PhpCounts;
   readonly log: Log;
@@ -44,9 +46,10 @@ export class PhpLane {
   readonly name: string;
   readonly matches: (x: Exchange) => boolean;
   readonly #options: LaneOptions;
-  readonly #resolve: Resolver | undefined;
-  /** What every request of workers is told of its script. */
-  #script: Script | undefined;
+  /** By site; undefined for one without a public root, and for workers. */
+  readonly #resolvers: readonly (Resolver | undefined)[];
+  /** What every request of workers is told of its script, by site. */
+  #scripts: readonly Script[] | undefined;
   engine: Engine | undefined;
 
   get settings(): PoolSettings {
@@ -54,23 +57,12 @@ export class PhpLane {
   }
 
   constructor(options: LaneOptions) {
-    const { name, matches, settings, closed, site: { baseDir, publicRoot } } = options;
+    const { name, matches, settings, site } = options;
     this.#options = options;
     this.name = name;
     this.matches = matches;
-    if (engineOf(settings) === "worker" || publicRoot === undefined) return;
-    this.#resolve = rememberResolutions(
-      makeResolver({
-        publicRoot,
-        index: settings.index,
-        frontController: settings.front_controller,
-        allow: settings.allow,
-        deny: settings.deny,
-        follow: settings.follow.map((folder) => resolve(baseDir, folder)),
-        closed: closed?.has,
-      }, diskFs),
-      { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
-    );
+    const resolves = engineOf(settings) !== "worker";
+    this.#resolvers = site.virtualHosts.map((host) => resolves ? resolverOf(host, options) : undefined);
   }
 
   async start(): Promise<void> {
@@ -89,8 +81,12 @@ export class PhpLane {
       return WorkerEngine.start(options, kind !== "worker");
     };
     if (kind === "fpm") {
-      const warning = settings.fastcgi === undefined ? unreadable(site.publicRoot!, settings.user) : undefined;
-      if (warning !== undefined) log("warn", warning);
+      if (settings.fastcgi === undefined) {
+        for (const host of this.#options.hosts) {
+          const warning = unreadable(host, settings.user);
+          if (warning !== undefined) log("warn", warning);
+        }
+      }
       const engine = { settings, children: size, log };
       try {
         this.engine = await FpmPool.start({ engine, lane: name, software, count, log });
@@ -99,7 +95,7 @@ export class PhpLane {
         this.engine = await worker();
       }
     } else {
-      if (kind === "worker") this.#script = workerScript(settings, site);
+      if (kind === "worker") this.#scripts = workerScripts(settings, site);
       this.engine = await worker();
     }
     gates?.open(name, size);
@@ -109,9 +105,11 @@ export class PhpLane {
     const { timeout } = this.#options.settings;
     // A deadline that the client named may be earlier.
     if (timeout > 0) x.deadline = Math.min(x.deadline, x.started + timeout);
-    const script = this.#script;
+    // Without server.hosts there is nothing to choose.
+    const at = this.#resolvers.length === 1 ? 0 : x.virtualHost.index;
+    const script = this.#scripts?.[at];
     if (script !== undefined) return this.engine!.execution(x, script);
-    const found = this.#resolve?.(x.path, x.query);
+    const found = this.#resolvers[at]?.(x.path, x.query);
     switch (found?.kind) {
       case "script":
         return this.engine!.execution(x, found);
@@ -130,7 +128,7 @@ export class PhpLane {
   /** Takes new code: on demand, and when files change. */
   readonly reload: () => Promise<void> = oneAtATime(async () => {
     await this.engine?.reload();
-    if (this.#script !== undefined) this.#script = workerScript(this.#options.settings, this.#options.site);
+    if (this.#scripts !== undefined) this.#scripts = workerScripts(this.#options.settings, this.#options.site);
   });
 }
 
@@ -140,25 +138,46 @@ function canEmbed({ engine, binary, fastcgi }: PoolSettings, error: unknown): bo
   return absent && engine === "auto" && binary === undefined && fastcgi === undefined;
 }
 
-/** The front controller, as frameworks look for it to tell their base path: whatever the worker script is called. */
-function workerScript({ front_controller, root }: PoolSettings, { publicRoot, baseDir }: Site): Script {
+/** What finds the scripts of one site, and remembers them apart from those of any other. */
+function resolverOf(host: VirtualHost, { settings, closed, site }: LaneOptions): Resolver | undefined {
+  const { publicRoot } = host;
+  if (publicRoot === undefined) return undefined;
+  return rememberResolutions(
+    makeResolver({
+      publicRoot,
+      index: settings.index,
+      frontController: settings.front_controller,
+      allow: settings.allow,
+      deny: settings.deny,
+      follow: settings.follow.map((folder) => resolve(site.baseDir, folder)),
+      closed: closed && ((path) => closed.has(path, host)),
+    }, diskFs),
+    { identity: () => folderIdentity(publicRoot), now: () => performance.now() },
+  );
+}
+
+/** The front controller of each site, as frameworks look for it to tell their base path: whatever the worker script is called. */
+function workerScripts({ front_controller, root }: PoolSettings, { virtualHosts, baseDir }: Site): readonly Script[] {
   const name = typeof front_controller === "string" ? front_controller : "/index.php";
-  const folder = publicRoot ?? resolve(baseDir, root ?? ".");
-  const documentRoot = realFolder(folder) ?? folder;
-  return {
-    kind: "script",
-    scriptFilename: documentRoot + name,
-    scriptName: name,
-    pathInfo: "",
-    documentUri: name,
-    documentRoot,
-  };
+  return virtualHosts.map(({ publicRoot }) => {
+    const folder = publicRoot ?? resolve(baseDir, root ?? ".");
+    const documentRoot = realFolder(folder) ?? folder;
+    return {
+      kind: "script",
+      scriptFilename: documentRoot + name,
+      scriptName: name,
+      pathInfo: "",
+      documentUri: name,
+      documentRoot,
+    };
+  });
 }
 
 /** Why PHP will find no script, when that can be told beforehand. */
-function unreadable(publicRoot: string, user: string = poolUser().user): string | undefined {
+function unreadable({ publicRoot, key }: VirtualHost, user: string = poolUser().user): string | undefined {
+  if (publicRoot === undefined) return undefined;
   const folder = realFolder(publicRoot);
-  if (folder === undefined) return `server.public is no folder: ${publicRoot}`;
+  if (folder === undefined) return `${key} is no folder: ${publicRoot}`;
   const ids = isRoot() ? userIds(user) : undefined;
   const closed = ids === undefined ? undefined : closedTo(ids, folder);
   if (closed === undefined) return undefined;

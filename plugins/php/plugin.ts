@@ -6,7 +6,7 @@ import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { Reloads } from "../../core/contracts/reloads.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
-import { Site } from "../../core/contracts/site.ts";
+import { Site, type VirtualHost } from "../../core/contracts/site.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
@@ -15,7 +15,7 @@ import { watchRules } from "../../core/watch/watch_patterns.ts";
 import { engineOf, phpTable, type PoolSettings, poolSettings } from "./config.ts";
 import { PhpLane } from "./lane.ts";
 import { clearLeftOver } from "./left_over.ts";
-import { poolMatcher } from "./match.ts";
+import { poolMatcher, takesAll } from "./match.ts";
 import { phpMetrics } from "./metrics.ts";
 
 const php: AnyPlugin = definePlugin({
@@ -52,28 +52,45 @@ const php: AnyPlugin = definePlugin({
     const count = phpMetrics(ctx.find(Meter) ?? noMeter, function* () {
       for (const { name, engine } of lanes) if (engine !== undefined) yield [name, engine.figures];
     });
-    const add = (name: string, settings: PoolSettings, matches: (x: Exchange) => boolean) => {
+    const { virtualHosts } = site;
+    const add = (
+      name: string,
+      settings: PoolSettings,
+      matches: (x: Exchange) => boolean,
+      hosts: readonly VirtualHost[],
+    ) => {
       if (settings.timeout > site.timeoutMs) {
         const text =
           `${name}: expected a timeout of at most server.timeout (${site.timeoutMs} ms); raise that one, and ` +
           "give other pools a shorter one of their own";
         throw new CoreError("CONFIG_PHP", text);
       }
-      if (engineOf(settings) !== "worker" && site.publicRoot === undefined) return;
+      if (engineOf(settings) !== "worker" && virtualHosts.every(({ publicRoot }) => publicRoot === undefined)) return;
       const [gates, told, closed] = [ctx.find(Gates), ctx.find(ScriptSettings), ctx.find(ClosedPaths)];
-      const lane = new PhpLane({ name, settings, matches, site, closed, count: count(name), log, gates, told });
+      const lane = new PhpLane({ name, settings, matches, site, hosts, closed, count: count(name), log, gates, told });
       lanes.push(lane);
       ctx.use(Health).register(name, () => lane.engine === undefined ? "starting" : lane.engine.problem());
       const { watch, root = "." } = settings;
       const watches = watch.length === 0 ? undefined : watchRules(resolve(site.baseDir, root), watch).matches;
       reloads?.register(name, () => lane.reload(), watches);
     };
+    let left: readonly VirtualHost[] = virtualHosts;
     for (const [name, own] of Object.entries(base.pools)) {
-      add(`php:${name}`, poolSettings(base, own), poolMatcher(own.match));
+      const taken = left.filter((host) => takesAll(own.match, host));
+      left = left.filter((host) => !taken.includes(host));
+      add(`php:${name}`, poolSettings(base, own), poolMatcher(own.match), taken);
     }
-    add("php", base, () => true);
+    // A worker script is one application: other sites are not its.
+    const applies = engineOf(base) !== "worker" || virtualHosts.length === 1;
+    add("php", base, applies ? () => true : (x) => x.virtualHost.index === 0, left);
+    for (const { name } of left.filter(({ index }) => !applies && index > 0)) {
+      log(
+        "info",
+        `no PHP for ${name}: php.script is for server.public; a pool with match.host = ["${name}"] would give it some`,
+      );
+    }
     if (lanes.length === 0) {
-      log("info", "no PHP: server.public names no folder to serve");
+      log("info", "no PHP: neither server.public nor server.hosts names a folder to serve");
       return;
     }
     const laneOf = (x: Exchange): PhpLane | undefined => {

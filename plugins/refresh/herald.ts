@@ -7,8 +7,8 @@ const begins = 2000;
 
 export interface HeraldOptions {
   readonly reloads: Pick<Reloads, "running" | "watched">;
-  /** The folder whose stylesheets browsers know by its paths. */
-  readonly publicRoot: string | undefined;
+  /** The folders whose stylesheets browsers know by their paths. */
+  readonly roots: readonly string[];
   readonly clock: Clock;
   tell(change: Change): void;
 }
@@ -61,9 +61,10 @@ export class Herald {
   }
 
   #changeOf(paths: readonly string[]): Change {
-    const folder = `${this.#options.publicRoot}/`;
-    return paths.every((path) => path.endsWith(".css") && path.startsWith(folder))
-      ? { kind: "css", paths: paths.map((path) => path.slice(folder.length - 1)) }
-      : { kind: "reload" };
+    const within = (root: string) => paths.every((path) => path.endsWith(".css") && path.startsWith(`${root}/`));
+    const root = this.#options.roots.find(within);
+    return root === undefined
+      ? { kind: "reload" }
+      : { kind: "css", paths: paths.map((path) => path.slice(root.length)) };
   }
 }

@@ -44,7 +44,8 @@ export default definePlugin({
   setup(ctx) {
     const { enabled, watch, anyone } = ctx.config;
     if (!enabled) return;
-    const { publicRoot, baseDir } = ctx.use(Site);
+    const { virtualHosts, baseDir } = ctx.use(Site);
+    const roots = [...new Set(virtualHosts.map(({ publicRoot }) => publicRoot).filter((root) => root !== undefined))];
     const reloads = ctx.use(Reloads);
     const peers = ctx.find(Peers);
     // Else php-fpm shows what it compiled up to 2 s before.
@@ -56,7 +57,7 @@ export default definePlugin({
     const audience = new Audience(mostBrowsers, systemClock);
     const herald = new Herald({
       reloads,
-      publicRoot,
+      roots,
       clock: systemClock,
       tell(change) {
         ctx.log("info", `browsers are told: ${change.kind}`, { browsers: audience.size });
@@ -82,7 +83,7 @@ export default definePlugin({
           onNotice: (text: string) => ctx.log("warn", text),
         };
         watched = [
-          ...(publicRoot === undefined ? [] : [watchFolders({ ...each, root: publicRoot, patterns: [shown] })]),
+          ...roots.map((root) => watchFolders({ ...each, root, patterns: [shown] })),
           ...(watch.length === 0 ? [] : [watchFolders({ ...each, root: baseDir, patterns: watch })]),
         ];
         ctx.log("warn", "for development: pages get a script that loads them again when files change", {

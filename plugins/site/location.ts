@@ -1,5 +1,5 @@
-import { validHost } from "../../core/http/host.ts";
-import { type Asked, calledHost } from "./scope.ts";
+import { calledHost, validHost } from "../../core/http/host.ts";
+import type { Asked } from "./scope.ts";
 
 /** What `redirects.to` says, taken apart. */
 export interface Target {

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { Reloads } from "../../core/contracts/reloads.ts";
+import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { thenable } from "../../core/hooks.ts";
 import { type AnyPlugin, type Awaitable, definePlugin } from "../../core/plugin.ts";
@@ -12,16 +13,18 @@ import { PasswordCheck } from "./password_check.ts";
 import { Redirects } from "./redirects.ts";
 import { UsersFile } from "./users_file.ts";
 import { doorkeeper } from "./doorkeeper.ts";
+import { halfNamed } from "./half_named.ts";
 
 export default definePlugin({
   name: "site",
   api: 1,
   config,
-  wants: [Meter, Reloads],
+  wants: [Meter, Reloads, Site],
   setup(ctx) {
     const { headers, redirects, access } = ctx.config;
     if (headers.length + redirects.length + access.length === 0) return;
     const meter = ctx.find(Meter) ?? noMeter;
+    for (const text of halfNamed(access, ctx.find(Site)?.virtualHosts ?? [])) ctx.log("warn", text);
 
     const files = new Map<string, UsersFile>();
     // What is the same is one: rules are told apart by it.

@@ -1,7 +1,8 @@
+import { calledHost } from "../../core/http/host.ts";
 import { canonicalPath, pathOf, queryOf } from "../../core/http/path.ts";
 import { capturePattern } from "./capture_pattern.ts";
 import { type RedirectRule, Redirects } from "./redirects.ts";
-import { type Asked, calledHost, hostTest } from "./scope.ts";
+import { type Asked, hostTest } from "./scope.ts";
 
 /** Browsers give up about here. */
 const maxSteps = 20;

@@ -1,14 +1,9 @@
 import type { Exchange } from "../../core/exchange.ts";
-import { hostName } from "../../core/http/host.ts";
+import { calledHost } from "../../core/http/host.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 
 /** What a rule looks at. */
 export type Asked = Pick<Exchange, "path" | "host" | "scheme" | "query">;
-
-/** The name a client called, without port and the dot of a whole domain name, in small letters. */
-export function calledHost(host: string): string {
-  return hostName(host).toLowerCase().replace(/\.$/, "");
-}
 
 /** Tells whether a host is among the patterns, where `*` stands for any part. Without patterns every one is. */
 export function hostTest(patterns: readonly string[] | undefined): (host: string) => boolean {

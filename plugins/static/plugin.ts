@@ -1,51 +1,23 @@
-/** Files of the public root, sent without PHP. @module */
-import { dirname, resolve } from "node:path";
-import { z } from "zod";
+/** Files of the public roots, sent without PHP. @module */
 import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Site } from "../../core/contracts/site.ts";
+import { CoreError } from "../../core/error.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
+import { settingsFor, staticTable } from "./config.ts";
 import { denial } from "./deny.ts";
+import { type HostFiles, hostFiles, MAX_WARNINGS, tableOf } from "./host_files.ts";
 import { deniedFolders } from "./htaccess.ts";
-import { StaticFiles } from "./files.ts";
-import { InternalFiles } from "./internal.ts";
+import type { InternalFiles } from "./internal.ts";
+import { nestedRoots } from "./nested_roots.ts";
 import { notFound } from "./refusals.ts";
 
-const pattern = z.string().regex(/^\//, "must start with /, like /build/**");
-const fileName = z.string().regex(/^[^./\\][^/\\]*$/, "must be the name of a file, like index.html");
-
-const config = z.strictObject({
-  index: z.array(fileName).default(["index.php", "index.html"])
-    .describe("What stands for a folder: the first that exists. One that ends in .php leaves the folder to PHP"),
-  cache: z.array(z.strictObject({
-    match: pattern.describe("Paths: * within a segment, ** across segments"),
-    value: z.string().regex(/^[\x20-\x7e]+$/, "must be a header value").describe("The value of Cache-Control"),
-  })).default([]).describe("Cache-Control by path; the first match counts, and none is sent when nothing matches"),
-  precompressed: z.boolean().default(true)
-    .describe("Send app.js.br, app.js.zst or app.js.gz in the place of app.js to clients that take it"),
-  deny: z.array(pattern).default([])
-    .describe('Paths that nobody gets, be it a file or a script, such as ["/data/**", "/vendor/**"] (403)'),
-  internal: z.record(
-    z.string().regex(/^\/(?:.+\/)$/s, 'expected a path that begins and ends with /, such as "/protected/"'),
-    z.string().min(1),
-  )
-    .default({}).describe(
-      "Folders whose files only go out when the application answers with X-Accel-Redirect or X-Sendfile, by the path that stands " +
-        'for them there: { "/protected/" = "./storage" }',
-    ),
-  follow: z.array(z.string().min(1)).default([])
-    .describe("Folders outside the public root that symbolic links in it may lead into"),
-});
-
-/** Folders told of in the log before it is plain what is wrong. */
-const MAX_WARNINGS = 20;
-
 /** What Apache would keep to itself, and how to have the same here. */
-function openFolders(patterns: readonly string[]): string {
+function openFolders(table: string, patterns: readonly string[]): string {
   const shown = patterns.slice(0, MAX_WARNINGS).map((one) => JSON.stringify(one)).join(", ");
   const more = patterns.length > MAX_WARNINGS ? `, and ${patterns.length - MAX_WARNINGS} more` : "";
   return "Open to everybody: folders whose .htaccess denies all, which only Apache reads; close them by " +
-    `static.deny = [${shown}]${more}`;
+    `${table}.deny = [${shown}]${more}`;
 }
 
 /** Tells how long a body is that is not streamed. */
@@ -71,48 +43,52 @@ function sent(internal: InternalFiles, x: Exchange, given: Response): Response {
 export default definePlugin({
   name: "static",
   api: 1,
-  config,
+  config: staticTable,
   needs: [Site],
   provides: [ClosedPaths],
   setup(ctx) {
-    const denied = denial(ctx.config.deny);
-    ctx.provide(ClosedPaths, { has: denied });
-    const root = ctx.use(Site).publicRoot;
-    if (root === undefined) return;
-    const { index, cache, deny, precompressed } = ctx.config;
-    const follow = ctx.config.follow.map((folder) => resolve(ctx.baseDir, folder));
-    const warned = new Set<string>();
-    const onEscape = (path: string, real: string) => {
-      const folder = dirname(real);
-      if (warned.size >= MAX_WARNINGS || warned.has(folder)) return;
-      warned.add(folder);
-      ctx.log("warn", `Not sent: a link leads out of the public root into ${folder}; name it in follow if it may`, {
-        path,
-      });
-    };
-    const folder = resolve(ctx.baseDir, root);
-    const files = new StaticFiles({ root: folder, index, cache, precompressed, deny, follow, onEscape });
-    const onMissing = (value: string) =>
-      ctx.log(
-        "warn",
-        "The application names a file to send that is in no folder of static.internal, or cannot be had",
-        { value },
-      );
-    const folders = Object.fromEntries(
-      Object.entries(ctx.config.internal).map(([prefix, path]) => [prefix, resolve(ctx.baseDir, path)]),
+    const { config, baseDir, log } = ctx;
+    const { virtualHosts } = ctx.use(Site);
+    const unknown = Object.keys(config.hosts).find((key) =>
+      virtualHosts.every(({ name }) => name !== key.toLowerCase())
     );
-    const internal = Object.keys(folders).length === 0
-      ? undefined
-      : new InternalFiles({ folders, onEscape, onMissing });
+    if (unknown !== undefined) {
+      const names = virtualHosts.slice(1).map(({ name }) => JSON.stringify(name)).join(", ") || "none";
+      const text = `static.hosts.${
+        JSON.stringify(unknown)
+      }: expected a key of server.hosts, of which there are: ${names}`;
+      throw new CoreError("CONFIG_STATIC", text);
+    }
+    const settings = virtualHosts.map(({ index, name }) => index === 0 ? config : settingsFor(name, config));
+    const denied = settings.map(({ deny }) => denial(deny));
+    const closed: ClosedPaths["has"] = (path, host) => denied[host.index]!(path);
+    ctx.provide(ClosedPaths, { has: closed });
+    const sites = virtualHosts.map((host) => hostFiles(host, settings[host.index]!, baseDir, log));
+    const served = sites.filter((site) => site !== undefined);
+    if (served.length === 0) return;
+    // Without server.hosts there is nothing to choose.
+    const only = sites.length === 1 ? sites[0] : undefined;
+
+    const lookAround = async ({ host, folder }: HostFiles) => {
+      const found = await deniedFolders(folder);
+      const open = found.map((one) => one === "/" ? "/**" : `${one}/**`).filter((one) => !closed(one, host));
+      if (open.length > 0) log("warn", openFolders(tableOf(host), open));
+    };
     return {
       onListen() {
+        for (const { inner, outer, path } of nestedRoots(virtualHosts, closed)) {
+          const text =
+            `${inner.key} is within ${outer.key}, whose hosts serve its files, too; move it, or close it there by ` +
+            `${tableOf(outer)}.deny = [${JSON.stringify(`${path}/**`)}]`;
+          log("warn", text);
+        }
         // The start does not wait for it.
-        void deniedFolders(folder).then((found) => {
-          const open = found.map((one) => one === "/" ? "/**" : `${one}/**`).filter((one) => !denied(one));
-          if (open.length > 0) ctx.log("warn", openFolders(open));
-        });
+        for (const site of served) void lookAround(site);
       },
       onRequest(x, next) {
+        const site = only ?? sites[x.virtualHost.index];
+        if (site === undefined) return next();
+        const { files, internal } = site;
         const response = internal?.has(x.path) ? notFound(x.method) : files.serve(x, x);
         if (response !== undefined) {
           x.handler = "static";

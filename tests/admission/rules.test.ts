@@ -23,6 +23,7 @@ describe("rules", () => {
     expect(matched({ path: ["/api/*", "/x"] }, asked({ path: "/api/a/b" }))).toBe(false);
     expect(matched({ path: ["/api/*", "/x"] }, asked({ path: "/x" }))).toBe(true);
     expect(matched({ host: ["*.Example.org"] }, asked({ host: "a.b.EXAMPLE.org:8080" }))).toBe(true);
+    expect(matched({ host: ["*.example.org"] }, asked({ host: "a.example.org.:80" }))).toBe(true);
     expect(matched({ host: ["*.example.org"] }, asked({ host: "example.org" }))).toBe(false);
     expect(matched({ method: ["post"] }, asked({ method: "POST" }))).toBe(true);
     expect(matched({ method: ["POST"] }, asked())).toBe(false);
@@ -93,6 +94,7 @@ describe("keys", () => {
 
   test("are hosts, routes, headers and cookies, and never one for another", () => {
     expect(key("host", asked({ host: "Shop.Example:8080" }))).toBe("v:shop.example");
+    expect(key("host", asked({ host: "shop.example." }))).toBe("v:shop.example");
     expect(key("route", asked({ path: "/blog/2026" }))).toBe("p:/blog");
     expect(key("route", asked({ path: "/blog/2026" }), 2)).toBe("r:2");
     expect(key("header:X-T", asked({}, { "x-t": "203.0.113.7" }))).toBe("h:203.0.113.7");

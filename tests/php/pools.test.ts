@@ -2,13 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import { engineOf, phpTable, poolSettings } from "../../plugins/php/config.ts";
-import { poolMatcher } from "../../plugins/php/match.ts";
+import { poolMatcher, takesAll } from "../../plugins/php/match.ts";
 import { detectProtocol } from "../../plugins/php/worker_protocol.ts";
+
+const sites = new VirtualHosts(undefined, {
+  "shop.example": { public: "shop", aliases: ["*.shop.example", "sale.example"] },
+}, "/");
 
 describe("which pool takes a request", () => {
   const takes = (match: Parameters<typeof poolMatcher>[0], host: string, path: string) =>
-    poolMatcher(match)({ host, path });
+    poolMatcher(match)({ host, path, virtualHost: sites.of(host) });
 
   test("is told by its path, its host, or both", () => {
     expect(takes({ path: ["/api/**"] }, "a", "/api/users")).toBe(true);
@@ -20,6 +25,30 @@ describe("which pool takes a request", () => {
     expect(takes({ host: ["a"], path: ["/x"] }, "a", "/y")).toBe(false);
     expect(takes({ host: ["a"], path: ["/x"] }, "a", "/x")).toBe(true);
     expect(takes({ host: ["a.b"] }, "axb", "/")).toBe(false);
+  });
+
+  test("a host is the same with the dot of a whole domain name", () => {
+    expect(takes({ host: ["a.b"] }, "A.b.:80", "/")).toBe(true);
+    expect(takes({ host: ["a.b."] }, "a.b", "/")).toBe(true);
+  });
+
+  test("the name of an entry of server.hosts is all its names, and an alias that one only", () => {
+    const match = { host: ["shop.example"] };
+    expect(["shop.example", "SALE.example:81", "a.b.shop.example"].map((host) => takes(match, host, "/")))
+      .toEqual([true, true, true]);
+    expect(takes(match, "example", "/")).toBe(false);
+    expect(takes({ host: ["sale.example"] }, "shop.example", "/")).toBe(false);
+    expect(takes({ ...match, path: ["/x"] }, "sale.example", "/y")).toBe(false);
+  });
+
+  test("is known beforehand where it takes all of a site", () => {
+    const [rest, shop] = sites.all;
+    const all = (match: Parameters<typeof poolMatcher>[0]) => [takesAll(match, rest), takesAll(match, shop!)];
+    expect(all({ host: ["shop.example"] })).toEqual([false, true]);
+    expect(all({ host: ["sale.example"] })).toEqual([false, false]);
+    expect(all({ host: ["**"] })).toEqual([false, true]);
+    expect(all({ host: ["shop.example"], path: ["/x"] })).toEqual([false, false]);
+    expect(all({ path: ["/**"] })).toEqual([false, false]);
   });
 });
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../core/app.ts";
 import { Health } from "../../core/contracts/health.ts";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
 import { Site } from "../../core/contracts/site.ts";
 import { HealthBoard } from "../../core/health.ts";
@@ -94,7 +95,7 @@ interface Found {
 async function found(settings: Record<string, unknown>): Promise<Found> {
   const site: Site = {
     baseDir: dir,
-    publicRoot: dir,
+    virtualHosts: new VirtualHosts(dir, {}, "/").all,
     timeoutMs: 20_000,
     maxBody: 1_000_000,
     software: "Fairlead/test",

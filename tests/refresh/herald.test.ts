@@ -8,7 +8,12 @@ function world() {
   const clock = new VirtualClock();
   const told: Change[] = [];
   const reloads = { running: false, watched: (path: string) => path.startsWith("/app/src/") };
-  const herald = new Herald({ reloads, publicRoot: "/app/public", clock, tell: (change) => told.push(change) });
+  const herald = new Herald({
+    reloads,
+    roots: ["/app/public", "/shop/public"],
+    clock,
+    tell: (change) => told.push(change),
+  });
   return { clock, told, reloads, herald };
 }
 const reload: Change = { kind: "reload" };
@@ -20,6 +25,10 @@ describe("what browsers are told", () => {
     herald.filesChanged(["/app/public/a.css", "/app/public/a.js"]);
     herald.filesChanged(["/app/templates/a.css"]);
     expect(told).toEqual([{ kind: "css", paths: ["/a.css", "/b/c.css"] }, reload, reload]);
+    // Of several sites each has its own stylesheets.
+    herald.filesChanged(["/shop/public/a.css"]);
+    herald.filesChanged(["/app/public/a.css", "/shop/public/a.css"]);
+    expect(told.slice(3)).toEqual([{ kind: "css", paths: ["/a.css"] }, reload]);
   });
 
   test("of files that workers take, when they have taken them", () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { canonicalPath, pathOf } from "../../core/http/path.ts";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import { type AccessRule, accessRules, addressTest, covers } from "../../plugins/site/access_rules.ts";
+import { halfNamed } from "../../plugins/site/half_named.ts";
 
 const rule = (more: Partial<AccessRule<string>>): AccessRule<string> => ({ match: "/**", satisfy: "all", ...more });
 
@@ -166,4 +168,19 @@ test("no spelling of a path gets around a rule for it", () => {
     ),
     { numRuns: 2000 },
   );
+});
+
+test("a rule that names a site by some of its names only is told of", () => {
+  const { all } = new VirtualHosts("public", {
+    "shop.example": { public: "shop", aliases: ["www.shop.example", "*.shop.example"] },
+    "blog.example": { public: "blog" },
+  }, "/");
+  const told = (...host: string[]) => halfNamed([{ host: ["blog.example"] }, { host }, {}], all);
+  expect(told("shop.example")).toEqual([
+    "site.access[1].host has shop.example and not www.shop.example, *.shop.example, the same site: by that name the rule does " +
+    "not count",
+  ]);
+  expect(told("www.shop.example", "shop.example")[0]).toContain("has shop.example and not *.shop.example,");
+  expect(told("shop.example", "*.shop.example")).toEqual([]);
+  expect(told("other.example")).toEqual([]);
 });

@@ -3,6 +3,7 @@ import process from "node:process";
 import { ClosedPaths } from "../../core/contracts/closed_paths.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Exchange } from "../../core/exchange.ts";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import type { Context, PluginHooks, Token } from "../../core/plugin.ts";
 import plugin from "../../plugins/static/plugin.ts";
 import { waitFor } from "../support/wait.ts";
@@ -32,7 +33,7 @@ beforeAll(() => {
 
 afterAll(() => site.remove());
 
-function hooks(config: Record<string, unknown>, publicRoot: string | undefined = site.root): PluginHooks {
+function hooks(config: Record<string, unknown>, hosts: Record<string, { public: string }> = {}): PluginHooks {
   const parsed = plugin.config["~standard"].validate(config);
   if (parsed instanceof Promise || parsed.issues) throw new Error("The configuration is not valid");
   const ctx: Partial<Context<unknown, Token<unknown>, never, never>> = {
@@ -40,7 +41,7 @@ function hooks(config: Record<string, unknown>, publicRoot: string | undefined =
     config: parsed.value,
     baseDir: site.base,
     log: (level, message) => void logged.push(`${level} ${message}`),
-    use: () => ({ publicRoot }) as never,
+    use: () => ({ virtualHosts: new VirtualHosts(site.root, hosts, site.base).all }) as never,
     provide: (token, service) => void provided.set((token as Token<unknown>).id, service),
   };
   return (plugin.setup(ctx as never) ?? {}) as PluginHooks;
@@ -116,7 +117,8 @@ describe("the plugin", () => {
   });
 
   test("has nothing to do without a public root", () => {
-    const ctx = { use: () => ({ publicRoot: undefined }), provide: () => {}, config: { deny: [] } };
+    const virtualHosts = new VirtualHosts(undefined, {}, "/").all;
+    const ctx = { use: () => ({ virtualHosts }), provide: () => {}, config: { deny: [], hosts: {} } };
     expect(plugin.setup(ctx as never)).toBe(undefined);
   });
 
@@ -130,7 +132,8 @@ describe("the plugin", () => {
   test("tells others which paths nobody gets", () => {
     hooks({ deny: ["/data/**", "/*.log"] });
     const closed = provided.get(ClosedPaths.id) as ClosedPaths;
-    expect(["/data", "/data/x", "/x.log", "/sub/x.log", "/"].map((path) => closed.has(path)))
+    const [host] = new VirtualHosts(site.root, {}, "/").all;
+    expect(["/data", "/data/x", "/x.log", "/sub/x.log", "/"].map((path) => closed.has(path, host)))
       .toEqual([true, true, true, false, false]);
   });
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type App, createApp } from "../../core/app.ts";
 import { Site } from "../../core/contracts/site.ts";
 import type { Outcome } from "../../core/exchange.ts";
+import { VirtualHosts } from "../../core/http/virtual_hosts.ts";
 import { type Bound, listen, type ListenOptions } from "../../core/http/listen.ts";
 import { TrustedProxies } from "../../core/http/proxies.ts";
 import type { AnyPlugin } from "../../core/plugin.ts";
@@ -59,7 +60,13 @@ beforeAll(async () => {
     log() {},
     offers: [[
       Site,
-      { baseDir: site.root, publicRoot: site.root, timeoutMs: 5000, maxBody: 1000, software: "test" } satisfies Site,
+      {
+        baseDir: site.root,
+        virtualHosts: new VirtualHosts(site.root, {}, "/").all,
+        timeoutMs: 5000,
+        maxBody: 1000,
+        software: "test",
+      } satisfies Site,
     ]],
   });
   options = {
