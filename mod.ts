@@ -49,6 +49,17 @@ export { Places, type Stoppable, type Taken } from "./core/contracts/places.ts";
 export { type ReloadResult, Reloads } from "./core/contracts/reloads.ts";
 export { type ScriptAddition, ScriptSettings, type ScriptValues } from "./core/contracts/script_settings.ts";
 export { Site, type VirtualHost } from "./core/contracts/site.ts";
+export {
+  type CappedStatement,
+  type DatabaseCaps,
+  type SessionCaps,
+  type StatementAnswer,
+  type StatementCap,
+  StatementCaps,
+  type StatementPermit,
+  type StatementRefusal,
+  type StatementWait,
+} from "./core/contracts/statement_caps.ts";
 export type { Clock } from "./core/clock.ts";
 export type { StandardSchema } from "./core/standard_schema.ts";
 export { Predecessor } from "./core/handover/predecessor.ts";

@@ -94,6 +94,23 @@ export function noLimit(name: string): CoreError {
   );
 }
 
+/** Statements of a database that is not there cannot be capped. */
+export function unknownDatabase(db: string, databases: readonly string[]): CoreError {
+  const all = databases.map((name) => `"${name}"`).join(", ");
+  return new CoreError(
+    "BULKHEAD_DATABASE",
+    `[[bulkhead.statements]]: expected db to be one of ${all}, got ${shown(db)}`,
+  );
+}
+
+/** Nor those of none. */
+export function noDatabases(): CoreError {
+  return new CoreError(
+    "BULKHEAD_DATABASE",
+    "[[bulkhead.statements]] caps statements that pass the database proxy, and there is none: add [db.mysql], or remove it",
+  );
+}
+
 /** The permits are somebody else's by now. */
 export function lostPermit(name: string): CoreError {
   return new CoreError("BULKHEAD_LOST", `The permits of bulkhead ${name} are lost: their lease has passed`);

@@ -66,6 +66,11 @@ export function keyedName(name: string, key: string): string {
   return `${name}/${written(key)}`;
 }
 
+/** As {@linkcode keyedName}, for a key that may not fit: those that do not share one bulkhead. */
+export function keyedOrLong(name: string, key: string): string {
+  return keyedName(name, fitsKey(name, key) ? key : "(long)");
+}
+
 /** The bulkhead that a name with a key is a part of: of few values, so fit for labels of metrics. */
 export function baseName(name: string): string {
   const slash = name.indexOf("/");

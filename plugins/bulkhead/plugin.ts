@@ -1,5 +1,5 @@
 /**
- * Bulkheads: named caps on simultaneous calls, for plugins, for scripts, and for routes of the configuration.
+ * Bulkheads: named caps on simultaneous calls, for plugins, for scripts, and for routes and statements of the configuration.
  *
  * @module
  */
@@ -10,9 +10,11 @@ import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { Places } from "../../core/contracts/places.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
+import { StatementCaps as StatementCapsService } from "../../core/contracts/statement_caps.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
+import { CappedStatements } from "./capped_statements.ts";
 import { bulkheadTable, termsOf } from "./config.ts";
 import { Figures } from "./figures.ts";
 import { Limits } from "./limits.ts";
@@ -22,6 +24,7 @@ import { RefusalLog } from "./refusal_log.ts";
 import { BulkheadRegistry } from "./registry.ts";
 import { RequestOwners } from "./request_owners.ts";
 import { CappedRoute } from "./routes.ts";
+import { StatementCaps } from "./statement_caps.ts";
 import { makers } from "./stores.ts";
 
 /** The bulkhead plugin on a given clock, which must be that of the gates and of `Exchange.deadline`. */
@@ -32,7 +35,7 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
     config: bulkheadTable,
     needs: [Gates],
     wants: [Meter, Health, Executions, ScriptSettings, Places],
-    provides: [Bulkheads],
+    provides: [Bulkheads, StatementCapsService],
     setup(ctx) {
       const { config } = ctx;
       const limits = new Limits(
@@ -69,12 +72,17 @@ export function bulkhead(clock: Clock = systemClock): AnyPlugin {
         log: ctx.log,
       });
       const routes = config.routes.map((route) => new CappedRoute(store, route, limits, requests, () => clock.now()));
+      const statements = new StatementCaps(
+        config.statements.map((table) => new CappedStatements(store, table, limits)),
+      );
+      ctx.provide(StatementCapsService, statements);
 
       return {
         // Before PHP starts: it is told the socket.
         onListen: {
           order: "pre",
           async handler() {
+            statements.check();
             await made.listen?.();
             await door?.open();
           },

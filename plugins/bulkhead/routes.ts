@@ -4,20 +4,17 @@ import { calledHost } from "../../core/http/host.ts";
 import { pathPattern } from "../../core/http/path_pattern.ts";
 import type { Awaitable, Permit } from "../../core/plugin.ts";
 import { type RouteTable, termsOf } from "./config.ts";
-import { noLimit } from "./errors.ts";
 import { type Limits, type Terms, usualLease } from "./limits.ts";
-import { fitsKey, keyedName } from "./name.ts";
+import { keyedOrLong } from "./name.ts";
 import { refusal } from "./refusal.ts";
 import { requestKey } from "./request_key.ts";
 import type { RequestOwners } from "./request_owners.ts";
+import { settled } from "./settled.ts";
 import type { BulkheadAsk, BulkheadStore } from "./store.ts";
 import { acquireWithin, type Denied, type Held } from "./within.ts";
 
 /** A wait (ms) after which listeners have looked for clients that left anyway. */
 const shortMs = 50;
-
-/** What keys share that are too long for a name. */
-const tooLong = "(long)";
 
 /** Makes the test for the requests of a route. `*` in a host stands for anything, dots included. */
 function matcher({ path, host, method }: RouteTable): (x: Exchange) => boolean {
@@ -54,17 +51,12 @@ export class CappedRoute {
    * @throws CoreError `BULKHEAD_UNKNOWN` for a bulkhead without a limit
    */
   constructor(store: BulkheadStore, route: RouteTable, limits: Limits, requests: RequestOwners, now: () => number) {
-    const terms: Terms = { ...limits.of(route.name), ...given(termsOf(route.name, route)) };
-    if (terms.maxConcurrent === undefined) throw noLimit(route.name);
-    if (route.within !== undefined) {
-      const limit = limits.of(route.within)?.maxConcurrent;
-      if (limit === undefined) throw noLimit(route.within);
-      this.#around = { name: route.within, limit };
-    }
+    const { limit, terms, around } = settled(route, termsOf(route.name, route), limits);
     this.matches = matcher(route);
     this.#store = store;
     this.#name = route.name;
-    this.#limit = terms.maxConcurrent;
+    this.#limit = limit;
+    this.#around = around;
     this.#terms = terms;
     this.#key = requestKey(route.key);
     this.#requests = requests;
@@ -97,7 +89,7 @@ export class CappedRoute {
     const { lease = usualLease, maxWait = 0, maxQueue } = this.#terms;
     const key = this.#key?.(x);
     return {
-      name: key === undefined ? this.#name : keyedName(this.#name, fitsKey(this.#name, key) ? key : tooLong),
+      name: key === undefined ? this.#name : keyedOrLong(this.#name, key),
       limit: this.#limit,
       weight: 1,
       leaseMs: lease,
@@ -135,9 +127,4 @@ export class CappedRoute {
     const late = reason === "timeout" && this.#now() >= x.deadline;
     return refusal(late ? "late" : reason, denial.retryAfterMs, this.#key !== undefined && !denial.around);
   }
-}
-
-/** `terms` without those that nobody gave. */
-function given<T extends object>(terms: T): Partial<T> {
-  return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -17,6 +17,7 @@ export function dedicatedHost(host: SessionHost, ended: (backend: Backend) => vo
     },
     graph: undefined,
     analyser: host.analyser,
+    caps: host.caps,
     sessions: host.sessions,
     schemas: host.schemas,
     now: host.now,

@@ -4,6 +4,7 @@ import { Health } from "../../core/contracts/health.ts";
 import { Meter, noMeter } from "../../core/contracts/meter.ts";
 import { Places } from "../../core/contracts/places.ts";
 import { ScriptSettings } from "../../core/contracts/script_settings.ts";
+import { StatementCaps } from "../../core/contracts/statement_caps.ts";
 import { type AnyPlugin, definePlugin } from "../../core/plugin.ts";
 import { adminRoutes } from "./admin_routes.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -17,13 +18,14 @@ const db: AnyPlugin = definePlugin({
   api: 1,
   config: dbTable,
   needs: [Gates, Health, ScriptSettings],
-  wants: [Executions, Meter, Places],
+  wants: [Executions, Meter, Places, StatementCaps],
   setup(ctx) {
     const { databases } = dbSettings(ctx.config, { baseDir: ctx.baseDir });
     if (databases.length === 0) return;
     const { log } = ctx;
     const gates = ctx.use(Gates), health = ctx.use(Health), scripts = ctx.use(ScriptSettings);
     const proxies: MysqlProxy[] = [];
+    const caps = ctx.find(StatementCaps)?.serve(databases.map(({ name }) => name));
     const countsOf = dbMetrics(ctx.find(Meter) ?? noMeter, () => proxies);
     for (const settings of databases) {
       const proxy = new MysqlProxy(settings, {
@@ -39,6 +41,7 @@ const db: AnyPlugin = definePlugin({
         random: Math.random,
         executions: ctx.find(Executions),
         places: ctx.find(Places),
+        caps: caps?.get(settings.name),
       });
       proxies.push(proxy);
       health.register(`db:${settings.name}`, () => proxy.problem());

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
 import type { Places } from "../../core/contracts/places.ts";
+import type { DatabaseCaps } from "../../core/contracts/statement_caps.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Log } from "../../core/plugin.ts";
 import { Sha2Cache } from "./auth/server_dialogue.ts";
@@ -39,6 +40,8 @@ export interface ProxyParts {
   readonly executions?: Executions | undefined;
   /** Where its addresses are taken; when absent they must be free. */
   readonly places?: Places | undefined;
+  /** Caps on its statements, if there are any. */
+  readonly caps?: DatabaseCaps | undefined;
 }
 
 /** A client has this long (ms) to log in. */
@@ -64,6 +67,7 @@ export class MysqlProxy implements DatabaseReport {
     this.#account = accountOf(settings);
     this.#recorder = new Recorder(settings, { ...parts, now: () => parts.clock.now() });
     this.#upstream = new Upstream({
+      name: settings.name,
       account: this.#account,
       schema: settings.database,
       charset: settings.charset,
@@ -79,6 +83,7 @@ export class MysqlProxy implements DatabaseReport {
       random: parts.random,
       events: this.#recorder,
       executions: parts.executions,
+      caps: parts.caps,
     });
     const tls = settings.clientTls;
     const pem = (path: string) => readPem(path);

@@ -1,5 +1,6 @@
 import type { Executions } from "../../core/contracts/executions.ts";
 import type { Gate } from "../../core/contracts/gates.ts";
+import type { DatabaseCaps } from "../../core/contracts/statement_caps.ts";
 import { CoreError } from "../../core/error.ts";
 import type { Account } from "./backend/account.ts";
 import type { Backend, BackendOwner } from "./backend/backend.ts";
@@ -11,7 +12,7 @@ import { defaultCharset, Dialer } from "./dialer.ts";
 import { ServerKnowledge, staleAfter } from "./knowledge.ts";
 import type { Checkout, CheckoutWaiter, Clock, PoolEvents, PoolStats } from "./pool/options.ts";
 import { Pool } from "./pool/pool.ts";
-import type { Client, Executed, SessionHost, Want } from "./session/host.ts";
+import type { Client, Executed, HostCaps, SessionHost, Want } from "./session/host.ts";
 import { Renewal } from "./renewal.ts";
 import { deadlineOf } from "./requester.ts";
 import { Promises } from "./session/promises.ts";
@@ -28,6 +29,8 @@ import { CAP } from "./wire/capabilities.ts";
 
 /** What a database's connections are used for, and how. Times in ms. */
 export interface UpstreamOptions {
+  /** Of the database. */
+  readonly name: string;
   readonly account: Account;
   readonly schema: string | undefined;
   /** Of sessions whose client names none; the server's when undefined. */
@@ -45,6 +48,8 @@ export interface UpstreamOptions {
   readonly events: UpstreamEvents;
   /** Tells how long a client may wait for a connection. Nobody knows when absent. */
   readonly executions?: Executions | undefined;
+  /** Caps on statements, if there are any. */
+  readonly caps?: DatabaseCaps | undefined;
 }
 
 /** What happens, for metrics and the log. Must not throw. */
@@ -70,6 +75,7 @@ export class Upstream implements SessionHost, BackendOwner {
   readonly promises: Promises;
   readonly now: () => number;
   readonly graph: SettingsGraph | undefined;
+  readonly caps: HostCaps | undefined;
   readonly #roots: SettingsGraph;
   readonly #options: UpstreamOptions;
   readonly #pool: Pool<Backend, Want>;
@@ -89,6 +95,12 @@ export class Upstream implements SessionHost, BackendOwner {
     const { clock } = options;
     this.now = () => clock.now();
     this.schemas = new SchemaMemory(this.now);
+    this.caps = options.caps && {
+      db: options.name,
+      own: options.caps,
+      most: Math.floor(options.maxConnections / 2),
+      waiting: 0,
+    };
     this.#knowledge = new ServerKnowledge(this.now, () => this.#globalsChange());
     this.#roots = new SettingsGraph({
       replayable: (name) => isReplayable(name, this.#knowledge.facts?.server ?? "mysql"),
@@ -268,7 +280,8 @@ export class Upstream implements SessionHost, BackendOwner {
 
   executed(client: Client, what: Executed): void {
     const { sql, mode } = what;
-    this.#options.events.executed(client, what, sql === undefined ? undefined : this.analyser.digest(sql, mode));
+    const digest = what.digest ?? (sql === undefined ? undefined : this.analyser.digest(sql, mode));
+    this.#options.events.executed(client, what, digest);
   }
 
   asksWho(ms: number): boolean {

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { Bulkheads } from "../../core/contracts/bulkheads.ts";
 import { Gates } from "../../core/contracts/gates.ts";
 import { Meter } from "../../core/contracts/meter.ts";
+import { StatementCaps } from "../../core/contracts/statement_caps.ts";
 import type { Exchange } from "../../core/exchange.ts";
 import type { Awaitable, Hooks, Permit, Token } from "../../core/plugin.ts";
 import { bulkhead } from "../../plugins/bulkhead/plugin.ts";
@@ -25,6 +26,7 @@ export interface Started {
   readonly meter: FakeMeter;
   readonly admin: Hono;
   readonly bulkheads: Bulkheads;
+  readonly statements: StatementCaps;
   readonly hooks: {
     readonly onAdmit?: { readonly order: string; readonly handler: Admit };
     readonly onListen: { readonly handler: () => Promise<void> };
@@ -82,6 +84,7 @@ export async function start(
     admin,
     look,
     bulkheads: services.get(Bulkheads.id) as Bulkheads,
+    statements: services.get(StatementCaps.id) as StatementCaps,
   };
 }
 

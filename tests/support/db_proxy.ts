@@ -26,6 +26,8 @@ export interface ProxyOptions {
   readonly query?: string;
   /** More keys of `[db.mysql]`, or others in place of these. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** The `[bulkhead]` table, if there is one. */
+  readonly bulkhead?: Readonly<Record<string, unknown>>;
   /** The first of {@linkcode hosts} when absent. */
   readonly host?: HostName;
   /** The upstream is no server that could be reached: waits only until the proxy listens. */
@@ -61,6 +63,7 @@ export async function startProxy(options: ProxyOptions): Promise<TestProxy> {
     probe: options.hopeless ? "/livez" : "/readyz",
     config: {
       log: { access: "off" },
+      ...(options.bulkhead === undefined ? undefined : { bulkhead: options.bulkhead }),
       db: {
         mysql: {
           url: `mysql://${encodeURIComponent(user)}:${encodeURIComponent(password)}@${where}${joined}`,

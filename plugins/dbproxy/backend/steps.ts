@@ -54,6 +54,12 @@ export function encodeSteps(steps: readonly Step[], facts: ServerFacts, attribut
           command: COM.SET_OPTION,
           payload: Uint8Array.of(COM.SET_OPTION, step.on ? 0 : 1, 0),
         });
+        break;
+      case "statement": {
+        const { id } = step;
+        const payload = Uint8Array.of(COM.STMT_RESET, id, id >>> 8, id >>> 16, id >>> 24);
+        out.push({ step: step.kind, command: COM.STMT_RESET, payload });
+      }
     }
   }
   return out;

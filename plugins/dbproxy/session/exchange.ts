@@ -3,9 +3,12 @@ import type { Backend } from "../backend/backend.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { Step } from "../state/plan.ts";
 import { CAP } from "../wire/capabilities.ts";
+import { COM } from "../wire/commands.ts";
 import { maxFrame } from "../wire/frame.ts";
+import type { ErrPacket } from "../wire/packets.ts";
 import { errorAnswer } from "./answers.ts";
-import { errorFor } from "./error_for.ts";
+import { errorFor, stoppedBy } from "./error_for.ts";
+import type { Stopped } from "./guard.ts";
 import type { Running } from "./running.ts";
 import type { Session } from "./session.ts";
 
@@ -15,16 +18,38 @@ export class Exchange {
   readonly #running: Running;
   /** The command whose backend is awaited. */
   #waiting: Uint8Array | undefined;
+  /** The answer to a command that must not run and has not come whole. */
+  #refusal: ErrPacket | undefined;
 
   constructor(session: Session, running: Running) {
     this.#session = session;
     this.#running = running;
   }
 
-  /** Has the backend do it, once there is one. */
+  /** A cap holds up the command, or has refused it: nothing of it is at the backend. */
+  get stopped(): boolean {
+    return this.#refusal !== undefined || this.#session.guard?.waiting === true;
+  }
+
+  /** Has the backend do it, once it may run and there is one. */
   forward(frames: Uint8Array, statement: Statement | undefined): void {
+    const { guard, reader } = this.#session;
+    if (guard === undefined) return this.pass(frames, statement);
+    const stopped = guard.ask((later) => {
+      const { backend } = this.#session;
+      if (later !== undefined) this.#turnAway(frames, later);
+      else this.pass(frames, statement);
+      // Else it goes on waiting, for a backend.
+      if (later !== undefined || backend !== undefined) this.#session.flow();
+    });
+    if (stopped === undefined) this.pass(frames, statement);
+    else if (stopped === "waits") reader.hold();
+    else this.#turnAway(frames, stopped);
+  }
+
+  /** Whatever caps there are. */
+  pass(frames: Uint8Array, statement: Statement | undefined): void {
     const session = this.#session;
-    this.#running.started = session.host.now();
     const { backend } = session;
     if (backend !== undefined) return this.#send(backend, none, frames);
     this.#waiting = frames;
@@ -42,6 +67,7 @@ export class Exchange {
   onMore(frames: Uint8Array, last: boolean): void {
     const session = this.#session, running = this.#running;
     running.whole = last;
+    if (this.#refusal !== undefined) return last ? this.#tell(this.#refusal) : undefined;
     const { backend } = session;
     if (backend === undefined) return last ? session.next() : undefined;
     if (!backend.write(frames)) session.reader.hold();
@@ -82,6 +108,7 @@ export class Exchange {
   #send(backend: Backend, steps: readonly Step[], frames: Uint8Array): void {
     const { hold, relay, reader, capabilities } = this.#session;
     const { command, whole } = this.#running;
+    this.#running.started = this.#session.host.now();
     hold.use();
     relay.begin(command, {
       allowInfile: (capabilities & CAP.LOCAL_FILES) !== 0,
@@ -94,10 +121,36 @@ export class Exchange {
     if (!flowing && !whole) reader.hold();
   }
 
+  /**
+   * A cap lets the command not run: the session lives on. What more comes of it is read and forgotten, but where there is more of it
+   * than one frame, whose numbers the answer would have to go on from.
+   */
+  #turnAway(frames: Uint8Array, stopped: Stopped): void {
+    const session = this.#session;
+    const packet = stoppedBy(stopped);
+    if (this.#running.whole) return this.#tell(packet);
+    if ((frames[0]! | frames[1]! << 8 | frames[2]! << 16) === maxFrame) return session.fail(packet);
+    this.#refusal = packet;
+  }
+
+  #tell(packet: ErrPacket): void {
+    const session = this.#session;
+    const { backend } = session;
+    const { command, statementId } = this.#running;
+    this.#refusal = undefined;
+    const answer = () => session.answer(errorAnswer(packet));
+    if (backend === undefined || command !== COM.STMT_EXECUTE) return answer();
+    // Parameters that were sent ahead go with their execution, also with one that fails.
+    backend.prepare([{ kind: "statement", id: statementId }], true).then(answer, (error) => {
+      if (session.backend === backend) session.onBackendLost(error);
+    });
+  }
+
   /** No backend could be had, or not one that fits: the command has not run, the session lives on. */
   #refuse(error: CoreError): void {
     const session = this.#session;
     this.#waiting = undefined;
+    session.guard?.leave();
     session.hold.drop("unprepared");
     session.host.problem(error);
     const packet = errorFor(error);
@@ -108,6 +161,7 @@ export class Exchange {
 
   #done(): void {
     const session = this.#session;
+    session.guard?.leave();
     this.#running.conclude(session, session.track, session.host, session.relay);
     session.next();
   }

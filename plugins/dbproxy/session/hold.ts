@@ -13,6 +13,8 @@ const lastWords = 2000;
 export interface Holder extends BackendUser, Client {
   readonly capabilities: number;
   readonly track: Track;
+  /** The backend it was lent is taken back: nothing of it runs there any more, or nobody will hear of it. */
+  onFree(): void;
 }
 
 /** What the session does when its client leaves. `unending`: what no kill can end, a command that came in part or a dialogue. */
@@ -168,7 +170,9 @@ export class Hold {
   #reclaim(): Backend | undefined {
     const backend = this.#backend;
     this.#backend = undefined;
-    backend?.reclaim();
+    if (backend === undefined) return undefined;
+    backend.reclaim();
+    this.#holder.onFree();
     return backend;
   }
 

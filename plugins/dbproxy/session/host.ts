@@ -1,9 +1,11 @@
+import type { DatabaseCaps } from "../../../core/contracts/statement_caps.ts";
 import type { CoreError } from "../../../core/error.ts";
 import type { Backend } from "../backend/backend.ts";
 import { kindOf } from "../backend/kind.ts";
 import type { ServerFacts } from "../backend/facts.ts";
 import type { Checkout, CheckoutWaiter } from "../pool/options.ts";
 import type { Analyser } from "../sql/analyser.ts";
+import type { Digest } from "../sql/digest.ts";
 import type { Residue, SqlMode } from "../sql/statement.ts";
 import type { SettingsGraph } from "../state/graph.ts";
 import { reachable } from "../state/plan.ts";
@@ -38,6 +40,8 @@ export interface Executed {
   readonly command: number;
   /** The text, of a prepared statement too; undefined for commands without one. The beginning of a very long one. */
   readonly sql: Uint8Array | undefined;
+  /** That of the text, if it is known already. */
+  readonly digest?: Digest | undefined;
   readonly mode: SqlMode;
   readonly schema: string | undefined;
   readonly ms: number;
@@ -54,6 +58,16 @@ export interface Client {
   peerPid(candidates: Iterable<number>): number | undefined;
 }
 
+/** The caps on a database's statements, and how many sessions wait for permits while they keep a connection of the pool's. */
+export interface HostCaps {
+  /** The database's name. */
+  readonly db: string;
+  readonly own: DatabaseCaps;
+  /** Most sessions that may wait so: the other connections are for those who do not wait. */
+  readonly most: number;
+  waiting: number;
+}
+
 /** What sessions share, and what they need of whoever keeps the connections. */
 export interface SessionHost {
   readonly facts: ServerFacts;
@@ -62,6 +76,8 @@ export interface SessionHost {
   /** The settings of a new session with this collation id. */
   root(charset: number): Settings;
   readonly analyser: Analyser;
+  /** Undefined when no statement is capped. */
+  readonly caps: HostCaps | undefined;
   readonly sessions: SessionRegistry;
   readonly schemas: SchemaMemory;
   /** Whether one of these names (lower case) may be a view, which can call anything. */

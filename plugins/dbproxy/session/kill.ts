@@ -27,7 +27,10 @@ export function kill(
   } else if (victim.user !== by.user && !victim.dedicated) by.answer(errorAnswer(notOwner(target.id)));
   else if (backendId === undefined) killIdle(by, victim, target.query, host.facts.server);
   else {
-    host.kill(backendId, target.query).then(() => answerOk(by), (error) => {
+    host.kill(backendId, target.query).then(() => {
+      if (target.query) victim.interrupt();
+      answerOk(by);
+    }, (error) => {
       const refused = error instanceof ServerRefused ? error.packet.code : 0;
       const packet = refused === notOwner(0).code
         ? notOwner(target.id)
@@ -43,7 +46,8 @@ export function kill(
 /** A session that has no connection yet. */
 function killIdle(by: Session, victim: Session, query: boolean, server: "mysql" | "mariadb"): void {
   if (victim !== by) {
-    if (!query) victim.end();
+    if (query) victim.interrupt();
+    else victim.end();
     return answerOk(by);
   }
   by.answer(errorAnswer(query || server === "mysql" ? interrupted() : connectionKilled()));

@@ -1,4 +1,5 @@
 import { COM } from "../wire/commands.ts";
+import type { Digest } from "../sql/digest.ts";
 import type { ErrPacket, OkPacket } from "../wire/packets.ts";
 import type { Client, SessionHost } from "./host.ts";
 import { PreparedTexts } from "./prepared.ts";
@@ -23,6 +24,8 @@ export class Running {
   /** When it went to the server, on the host's clock. */
   started = 0;
   query: Query | undefined;
+  /** That of its text, where somebody had to know it before it ran. */
+  digest: Digest | undefined;
   /** The reply to it, while it may be one to keep. */
   reading: Reading | undefined;
   /** The statement that it is about. */
@@ -41,7 +44,13 @@ export class Running {
     this.replied = false;
     this.#error = 0;
     this.query = undefined;
+    this.digest = undefined;
     this.reading = undefined;
+  }
+
+  /** The text that is executed, of a prepared statement too; undefined where there is none, or it is not known. */
+  get sql(): Uint8Array | undefined {
+    return this.query?.sql ?? this.prepared.sqlOf(this.command, this.statementId);
   }
 
   end(): void {
@@ -78,7 +87,8 @@ export class Running {
     if (executes || query?.statement.changesCatalogue === true) host.catalogueChanges();
     host.executed(client, {
       command,
-      sql: query?.sql ?? this.prepared.sqlOf(command, this.statementId),
+      sql: this.sql,
+      digest: this.digest,
       mode: track.mode,
       schema: track.schema,
       ms: host.now() - this.started,

@@ -12,6 +12,7 @@ import type { ErrPacket } from "../wire/packets.ts";
 import { errorAnswer } from "./answers.ts";
 import { Commands } from "./commands.ts";
 import { Exchange } from "./exchange.ts";
+import { Guard } from "./guard.ts";
 import { Hold } from "./hold.ts";
 import { type SessionHost, wantOf } from "./host.ts";
 import { passFile } from "./infile.ts";
@@ -42,6 +43,8 @@ export class Session implements SocketHandler, BackendUser {
   readonly #socket: ByteSocket;
   readonly #restart: (() => void) | undefined;
   readonly hold: Hold;
+  /** Holds its statements to the caps on them, if there are any. */
+  guard: Guard | undefined;
   readonly #running: Running = new Running();
   readonly #exchange: Exchange = new Exchange(this, this.#running);
   /** The client has left. */
@@ -79,6 +82,7 @@ export class Session implements SocketHandler, BackendUser {
     });
     this.reader = new CommandReader(commands);
     this.hold = new Hold(this, host, options.promised);
+    this.guard = Guard.of(this, running);
     host.sessions.add(this);
     this.#socket.handler = this;
     // The backend may have died since: the session ends then, so all else must be there.
@@ -101,7 +105,11 @@ export class Session implements SocketHandler, BackendUser {
   }
 
   get state(): "idle" | "waiting" | "active" {
-    return this.hold.waiting ? "waiting" : this.#running.command >= 0 ? "active" : "idle";
+    return this.hold.waiting || this.guard?.waiting === true
+      ? "waiting"
+      : this.#running.command >= 0
+      ? "active"
+      : "idle";
   }
 
   // The client.
@@ -143,8 +151,10 @@ export class Session implements SocketHandler, BackendUser {
     this.#talk?.leave();
     this.onLeave?.();
     const { command, whole } = this.#running;
-    if (command < 0) return this.hold.leave("nothing");
-    this.hold.leave(whole && command !== COM.CHANGE_USER ? "running" : "unending");
+    if (command < 0 || this.#exchange.stopped) this.hold.leave("nothing");
+    else this.hold.leave(whole && command !== COM.CHANGE_USER ? "running" : "unending");
+    // Where something runs yet, its end gives back the permit.
+    if (this.backend === undefined) this.guard?.leave();
   }
 
   /** It is killed before it has a connection: the one it was promised is not seen again. */
@@ -167,6 +177,16 @@ export class Session implements SocketHandler, BackendUser {
     if (!this.#socket.write(bytes, now)) this.hold.backend?.pause();
   }
 
+  /** Nothing runs any more on the connection it held. */
+  onFree(): void {
+    this.guard?.leave();
+  }
+
+  /** KILL QUERY, where the server has not been asked yet. */
+  interrupt(): void {
+    this.guard?.interrupt();
+  }
+
   /** Answers without the server. */
   answer(bytes: Uint8Array): void {
     // The answers to commands that came together go out together.
@@ -177,7 +197,7 @@ export class Session implements SocketHandler, BackendUser {
   /** Has the server asked in other words than the client's. */
   instead(text: string): void {
     this.#running.command = COM.QUERY;
-    this.forward(frame(0, queryPayload(text, (this.capabilities & CAP.QUERY_ATTRIBUTES) !== 0)), undefined);
+    this.#exchange.pass(frame(0, queryPayload(text, (this.capabilities & CAP.QUERY_ATTRIBUTES) !== 0)), undefined);
   }
 
   /** The last words to a client. */
@@ -259,6 +279,7 @@ export class Session implements SocketHandler, BackendUser {
     this.track = track;
     this.hold.begin();
     this.#running.renew();
+    this.guard = Guard.of(this, this.#running);
   }
 
   /** The dialogue is over. */

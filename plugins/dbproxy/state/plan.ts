@@ -13,7 +13,9 @@ export type Step =
   | { readonly kind: "trackers" }
   | { readonly kind: "query"; readonly text: string }
   | { readonly kind: "schema"; readonly name: string }
-  | { readonly kind: "multi"; readonly on: boolean };
+  | { readonly kind: "multi"; readonly on: boolean }
+  /** COM_STMT_RESET. */
+  | { readonly kind: "statement"; readonly id: number };
 
 /** For a {@linkcode BackendState.schema} whose properties may be others than when it was chosen: it must be chosen again. */
 export const renewedSchema = "";

@@ -42,6 +42,9 @@ export const packetTooLarge = (): ErrPacket =>
 /** 1156: then the connection is closed, as a server does. */
 export const outOfOrder = (): ErrPacket => err(1156, "08S01", "Got packets out of order");
 
+/** 1226: too much of one thing at a time; the connection, and its transaction, stay. */
+export const capReached = (message: string): ErrPacket => err(1226, "42000", message);
+
 /** 1317 */
 export const interrupted = (): ErrPacket => err(1317, "70100", "Query execution was interrupted");
 

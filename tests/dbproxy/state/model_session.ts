@@ -78,7 +78,7 @@ export class ModelSession {
     else if (step.kind === "trackers") this.tracked = true;
     else if (step.kind === "query") this.query(step.text);
     else if (step.kind === "schema") this.schema = step.name;
-    else this.multi = step.on;
+    else if (step.kind === "multi") this.multi = step.on;
   }
 
   /** Everything a client could see. */
