@@ -18,6 +18,14 @@ const files = readdirSync(folder, { recursive: true, withFileTypes: true })
 for (let round = 1; round <= rounds; round++) {
   const seed = process.env.FAIRLEAD_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
   console.log(`== round ${round} of ${rounds}, FAIRLEAD_SEED=${seed}`);
-  const args = ["test", "--timeout", "120000", "--only-failures", "--preload", "./tests/support/properties.ts", ...files];
+  const args = [
+    "test",
+    "--timeout",
+    "120000",
+    "--only-failures",
+    "--preload",
+    "./tests/support/properties.ts",
+    ...files,
+  ];
   if (run(bun, args, { env: { ...process.env, FAIRLEAD_SEED: seed } }) !== 0) process.exit(1);
 }
