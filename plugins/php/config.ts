@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { duration, size } from "../../core/config/units.ts";
 import type { FrontController } from "./resolve.ts";
+import type { Scheduling } from "./scheduling.ts";
 
 const ini = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
@@ -18,6 +19,7 @@ export interface PoolSettings {
   readonly max_requests: number;
   readonly user?: string | undefined;
   readonly group?: string | undefined;
+  readonly scheduling: Scheduling;
   readonly index: string;
   readonly front_controller: FrontController;
   readonly follow: readonly string[];
@@ -47,7 +49,16 @@ export interface NamedPoolSettings extends Omit<PoolSettings, Inherited>, Partia
   readonly match: PoolMatch;
 }
 
-type Inherited = "binary" | "clear_env" | "user" | "group" | "index" | "front_controller" | "follow" | "root";
+type Inherited =
+  | "binary"
+  | "clear_env"
+  | "user"
+  | "group"
+  | "scheduling"
+  | "index"
+  | "front_controller"
+  | "follow"
+  | "root";
 
 /** The `[php]` table. */
 export interface PhpSettings extends PoolSettings {
@@ -60,6 +71,10 @@ const prefix = z.string().regex(/^\/(?:.*\/)?$/s, 'expected a path that begins a
 const inherited = {
   clear_env: z.boolean().describe(
     "Hide the server's own environment from PHP, as php-fpm does; false suits containers. FAIRLEAD_* are always hidden.",
+  ),
+  scheduling: z.enum(["batch", "normal"]).describe(
+    "batch: a PHP process that is given something to do does not push aside who runs (SCHED_BATCH of Linux), which is worth up to a " +
+      "fifth of the throughput of short scripts. normal: where other programs keep the machine busy and PHP is to come before them.",
   ),
   index: z.string().describe("Script that answers for a folder."),
   front_controller: z.union([script, z.record(prefix, script)]).describe(
@@ -126,6 +141,7 @@ const pool = z.strictObject({
     .describe("Which requests it takes; the first pool that fits does, [php] the rest."),
   ...own,
   clear_env: inherited.clear_env.optional(),
+  scheduling: inherited.scheduling.optional(),
   index: inherited.index.optional(),
   front_controller: inherited.front_controller.optional(),
   follow: inherited.follow.optional(),
@@ -134,6 +150,7 @@ const pool = z.strictObject({
 export const phpTable: z.ZodType<PhpSettings> = z.strictObject({
   ...own,
   clear_env: inherited.clear_env.default(true),
+  scheduling: inherited.scheduling.default("batch"),
   index: inherited.index.default("index.php"),
   front_controller: inherited.front_controller.default("/index.php"),
   follow: inherited.follow.default([]),
@@ -181,7 +198,7 @@ function poolProblem(
 
 /** A named pool's settings, with what it leaves to `[php]`. */
 export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSettings {
-  const { binary, clear_env, user, group, index, front_controller, follow, root } = base;
+  const { binary, clear_env, user, group, scheduling, index, front_controller, follow, root } = base;
   const given = Object.fromEntries(
     Object.entries(own).filter(([name, value]) => name !== "match" && value !== undefined),
   ) as unknown as PoolSettings;
@@ -191,7 +208,7 @@ export function poolSettings(base: PhpSettings, own: NamedPoolSettings): PoolSet
   return {
     // A program is of use to the same kind of engine only.
     ...(engineOf(base) === engineOf(own as PoolSettings) ? { binary } : {}),
-    ...{ clear_env, user, group, index, follow, root, front_controller: front },
+    ...{ clear_env, user, group, scheduling, index, follow, root, front_controller: front },
     ...given,
     env: { ...base.env, ...own.env },
     ini: { ...base.ini, ...own.ini },

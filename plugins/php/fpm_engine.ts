@@ -46,6 +46,7 @@ export async function ownFpm(options: EngineOptions): Promise<FpmEngine> {
     // No time limit of php-fpm's own: it counts the idle time of a kept connection as a running request, and would end
     // every process that nobody has used for so long.
     catchOutput: settings.catch_output,
+    scheduling: settings.scheduling,
     onEvent: (event) => tell(event, log, (pid) => late.pool?.childGone(pid)),
   });
   log("info", "php-fpm is up", { version: php.version, binary: php.path, pid: master.pid, children });

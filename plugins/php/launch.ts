@@ -13,6 +13,7 @@ import { type FpmConfig, type Ini, renderFpmConfig, startupOptions } from "./fpm
 import { type FpmLine, fpmLineParser, lineSplitter } from "./fpm_log.ts";
 import { signal, tiedToUs } from "./processes.ts";
 import { poolUser, type RuntimeDir } from "./runtime_dir.ts";
+import { schedule, type Scheduling } from "./scheduling.ts";
 
 export type FpmEvent =
   | FpmLine
@@ -38,6 +39,8 @@ export interface FpmOptions {
   readonly terminateTimeoutS?: number | undefined;
   /** As in {@linkcode FpmConfig}. */
   readonly catchOutput?: boolean | undefined;
+  /** As the kernel has it when absent. */
+  readonly scheduling?: Scheduling | undefined;
   /** The folder to make the private folder in. */
   readonly tempDir?: string | undefined;
   /** 10 seconds when absent. */
@@ -123,6 +126,7 @@ export function launch(command: Command, dir: RuntimeDir, options: FpmOptions): 
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });
+    schedule(child.pid, options.scheduling);
     const words: string[] = [];
     const parse = fpmLineParser();
     child.stderr?.on(

@@ -128,6 +128,7 @@ interface Parts extends LauncherOptions {
 
 function generation(parts: Parts): Generation {
   const { settings, php, protocol, user, folder, door, log } = parts;
+  const { scheduling } = settings;
   const cwd = real(parts.root);
   const env = protocol !== "frankenphp" ? parts.env : {
     // Symfony's runner ends by itself behind 500 requests, and then a worker is missing until another has booted: ours is there before.
@@ -142,7 +143,7 @@ function generation(parts: Parts): Generation {
     const args = Object.entries(ini).flatMap(([name, value]) => ["-d", `${name}=${plain(value)}`]);
     return {
       launch: goridgeLaunch({
-        ...{ script, php, args, env, cwd, user, maxBody: parts.maxBody },
+        ...{ script, php, args, env, cwd, user, scheduling, maxBody: parts.maxBody },
         keepAwakeMs: keepAwakeMs(settings.ini["default_socket_timeout"]),
         // These workers fill $_SERVER themselves, from the headers.
         attributes: ({ x }) => ({ REQUEST_DEADLINE: requestDeadline(x).toFixed(3) }),
@@ -160,12 +161,13 @@ function generation(parts: Parts): Generation {
       env,
       cwd,
       user,
+      scheduling,
       onLog: ({ level, message, context }, pid) => log(level, message, { pid, ...(context === "" ? {} : { context }) }),
     });
     return { launch, retire: () => Promise.resolve() };
   }
   const fork = forkLaunch({
-    process: { argv: command.argv, env: { ...env, ...command.env }, cwd, user },
+    process: { argv: command.argv, env: { ...env, ...command.env }, cwd, user, scheduling },
     door,
     onLine: (text) => void (text.trim() === "" || log("info", text.trim())),
     onLog: (level, text) => log((["debug", "info", "warn", "error"] as const)[level] ?? "error", text),

@@ -12,6 +12,8 @@ export interface Process {
   readonly state: string;
   /** Clock ticks since boot; with the pid it names a process for ever. */
   readonly born: string;
+  /** How it is scheduled: 0 is `SCHED_OTHER`, 3 `SCHED_BATCH`. */
+  readonly policy: number;
 }
 
 /** What the system knows about a process, or undefined when there is none. */
@@ -24,7 +26,12 @@ function processOf(pid: number): Process | undefined {
   }
   // The name in parentheses may hold spaces and parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { pid, state: fields[0]!, parent: Number(fields[1]), born: fields[19]! };
+  return { pid, state: fields[0]!, parent: Number(fields[1]), born: fields[19]!, policy: Number(fields[38]) };
+}
+
+/** How a running process is scheduled; undefined when there is none. */
+export function policyOf(pid: number): number | undefined {
+  return processOf(pid)?.policy;
 }
 
 /** Whether the process runs; one that has ended and was not yet waited for does not. */

@@ -49,6 +49,7 @@ export async function makeEmbedLauncher(options: LauncherOptions): Promise<Launc
       },
       cwd: "/",
       user,
+      scheduling: settings.scheduling,
     });
     return {
       folder,

@@ -13,7 +13,7 @@ import { ForkedWorker } from "./worker.ts";
 
 export interface ForkOptions {
   /** The process that boots: FAIRLEAD_* variables are added to its environment. */
-  readonly process: Pick<ProcessOptions, "argv" | "env" | "cwd" | "user">;
+  readonly process: Pick<ProcessOptions, "argv" | "env" | "cwd" | "user" | "scheduling">;
   readonly door: Door;
   /** Children kept ready beside those the pool has taken; 1 when absent. */
   readonly spares?: number;

@@ -6,7 +6,7 @@ import type { Arrival, Door, ParentLink } from "./link.ts";
 import type { Parent } from "./nursery.ts";
 
 export interface ParentOptions {
-  readonly process: Pick<ProcessOptions, "argv" | "env" | "cwd" | "user">;
+  readonly process: Pick<ProcessOptions, "argv" | "env" | "cwd" | "user" | "scheduling">;
   readonly door: Door;
   readonly token: string;
 }

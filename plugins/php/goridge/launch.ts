@@ -8,6 +8,7 @@ import process from "node:process";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
+import type { Scheduling } from "../scheduling.ts";
 import type { Launch, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import { type StartedProcess, startProcess } from "../worker/process.ts";
 import { type FrameBody, frameBody } from "./body.ts";
@@ -30,6 +31,8 @@ export interface GoridgeOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** As the kernel has it when absent. */
+  readonly scheduling?: Scheduling | undefined;
   /** How contexts are written; `auto`, which is JSON, when absent. Answers may be in either. */
   readonly codec?: "auto" | "json" | "proto" | undefined;
   /** Bytes a body in a file may have, which is read into memory when it is sent; 64 MiB when absent. */
@@ -94,13 +97,14 @@ class GoridgeWorker implements Worker {
     this.#trust = trust;
     this.#events = events;
     this.#clock = options.clock ?? systemClock;
-    const { php = "php", args = [], scriptArgs = [], script, env, cwd, user } = options;
+    const { php = "php", args = [], scriptArgs = [], script, env, cwd, user, scheduling } = options;
     startProcess({
       // Warnings of PHP's own, before the library takes care of output, must not get between the frames.
       argv: [php, "-d", "display_errors=stderr", ...args, script, ...scriptArgs],
       env: { RR_MODE: "http", RR_RELAY: "pipes", RR_VERSION: version, ...env },
       cwd,
       user,
+      scheduling,
       pipes: true,
       onLine: (text) => events.onLine(text),
       onExit: (exit) => this.#onExit(exit),

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { CoreError } from "../../../core/error.ts";
 import { type Clock, systemClock } from "../fastcgi/clock.ts";
 import type { ReplySink } from "../reply_sink.ts";
+import type { Scheduling } from "../scheduling.ts";
 import type { Launch, Worker, WorkerEvents, WorkerExit, WorkerRequest } from "../worker/handle.ts";
 import { type ProcessOptions, type StartedProcess, startProcess } from "../worker/process.ts";
 import type { Arrival } from "./arrival.ts";
@@ -25,6 +26,8 @@ export interface NativeOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** As the kernel has it when absent. */
+  readonly scheduling?: Scheduling | undefined;
   /** What the application logs by the protocol; without it, messages are lines like those of its stderr. Must not throw. */
   readonly onLog?: ((line: LogLine, pid: number) => void) | undefined;
   readonly clock?: Clock | undefined;
@@ -72,7 +75,7 @@ class NativeWorker implements Worker {
   constructor(options: NativeOptions, events: WorkerEvents) {
     this.#events = events;
     this.#clock = options.clock ?? systemClock;
-    const { command, door, cwd, user, start = startProcess } = options;
+    const { command, door, cwd, user, scheduling, start = startProcess } = options;
     const token = randomBytes(16).toString("hex");
     this.#refuse = door.expect(token, (arrival) => this.#meet(arrival, options), (error) => {
       if (!this.#over) events.onBroken(error);
@@ -89,6 +92,7 @@ class NativeWorker implements Worker {
       },
       cwd,
       user,
+      scheduling,
       onLine: (text) => void (this.#over || events.onLine(text)),
       onExit: (exit) => this.#onExit(exit),
     }).then((started) => {

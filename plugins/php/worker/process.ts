@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { lineSplitter } from "../fpm_log.ts";
 import { signal, tiedToUs } from "../processes.ts";
+import { schedule, type Scheduling } from "../scheduling.ts";
 import type { WorkerExit } from "./handle.ts";
 
 export interface ProcessOptions {
@@ -17,6 +18,8 @@ export interface ProcessOptions {
   readonly cwd?: string | undefined;
   /** Run as these, when we are root. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** As the kernel has it when absent. */
+  readonly scheduling?: Scheduling | undefined;
   /** Whether stdin and stdout are pipes of the caller's; else stdin is empty and stdout read as stderr is. */
   readonly pipes?: boolean;
   onLine(text: string): void;
@@ -67,6 +70,7 @@ export async function startProcess(options: ProcessOptions): Promise<StartedProc
     stdio: joined ? ["ignore", "ignore", "pipe", "pipe"] : [pipes ? "pipe" : "ignore", "pipe", "pipe"],
     detached: true,
   });
+  schedule(child.pid, options.scheduling);
   const words: string[] = [];
   const hear = (text: string) => {
     if (words.push(text) > kept) words.shift();

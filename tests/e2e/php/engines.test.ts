@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { alive, commandOf as commandOfProcess, descendantsOf } from "../../support/proc.ts";
+import { alive, commandOf as commandOfProcess, descendantsOf, policyOf } from "../../support/proc.ts";
 import {
   cleanEnvironment,
   commandOf,
@@ -75,7 +75,15 @@ for (const host of hosts()) {
             concurrency: 2,
             // As in production: what OPcache has once read it does not look at again.
             ini: { "opcache.validate_timestamps": false, "opcache.file_update_protection": 0 },
-            pools: { w: { match: { path: ["/worker/**"] }, script: "worker.php", concurrency: 1, timeout: "700ms" } },
+            pools: {
+              w: {
+                match: { path: ["/worker/**"] },
+                script: "worker.php",
+                concurrency: 1,
+                timeout: "700ms",
+                scheduling: "normal",
+              },
+            },
           },
         },
       });
@@ -136,6 +144,15 @@ for (const host of hosts()) {
         expect(row.uptime_s).toBeGreaterThanOrEqual(0);
         expect(row.requests).toBeGreaterThanOrEqual(row.state === "busy" ? 1 : 0);
       }
+    });
+
+    test("php-fpm's processes push nobody aside (SCHED_BATCH), those of a pool that says normal are as any", async () => {
+      const { pools } = await (await fetch(`${server.adminUrl}/-/php`)).json() as {
+        pools: { name: string; processes: Row[] }[];
+      };
+      const policyOfAll = (rows: readonly Row[]) => [...new Set(rows.map(({ pid }) => policyOf(pid)))];
+      const policies = pools.map(({ name, processes }) => [name, policyOfAll(processes)]);
+      expect(Object.fromEntries(policies)).toEqual({ php: [3], "php:w": [0] });
     });
 
     test("fairlead reload waits for the end, says why a pool goes on as it was, and exits by that", async () => {
