@@ -2,9 +2,10 @@ import process from "node:process";
 import { type Call, find } from "../../core/libc.ts";
 
 /**
- * How the kernel chooses between PHP and others that want the processor. `batch`: a PHP process that has something to do again waits
- * until whoever runs has had its turn, instead of pushing it aside (`SCHED_BATCH`, sched(7)); its share is the same. The server then
- * ends its round before PHP begins with what it was just given, so there are fewer changes between them, and one round serves more.
+ * How the kernel chooses between PHP and others that want the processor. `batch`, for very short scripts: a PHP process that has
+ * something to do again waits until whoever runs has had its turn, instead of pushing it aside (`SCHED_BATCH`, sched(7)); its share
+ * is the same. The server then ends its round before PHP begins with what it was just given: fewer changes between them, and one
+ * round serves more.
  */
 export type Scheduling = "batch" | "normal";
 

@@ -73,6 +73,7 @@ for (const host of hosts()) {
           log: { access: "off" },
           php: {
             concurrency: 2,
+            scheduling: "batch",
             // As in production: what OPcache has once read it does not look at again.
             ini: { "opcache.validate_timestamps": false, "opcache.file_update_protection": 0 },
             pools: {
@@ -81,7 +82,6 @@ for (const host of hosts()) {
                 script: "worker.php",
                 concurrency: 1,
                 timeout: "700ms",
-                scheduling: "normal",
               },
             },
           },
@@ -146,13 +146,13 @@ for (const host of hosts()) {
       }
     });
 
-    test("php-fpm's processes push nobody aside (SCHED_BATCH), those of a pool that says normal are as any", async () => {
+    test("PHP's processes push nobody aside (SCHED_BATCH) where that is set, those of named pools too", async () => {
       const { pools } = await (await fetch(`${server.adminUrl}/-/php`)).json() as {
         pools: { name: string; processes: Row[] }[];
       };
       const policyOfAll = (rows: readonly Row[]) => [...new Set(rows.map(({ pid }) => policyOf(pid)))];
       const policies = pools.map(({ name, processes }) => [name, policyOfAll(processes)]);
-      expect(Object.fromEntries(policies)).toEqual({ php: [3], "php:w": [0] });
+      expect(Object.fromEntries(policies)).toEqual({ php: [3], "php:w": [3] });
     });
 
     test("fairlead reload waits for the end, says why a pool goes on as it was, and exits by that", async () => {
