@@ -1,8 +1,11 @@
 /** What ends a transaction, or gives back a lock, and nothing else. */
 const ends =
   /^(?:BEGIN|START TRANSACTION|COMMIT|ROLLBACK|SAVEPOINT|RELEASE SAVEPOINT|XA|UNLOCK|BACKUP UNLOCK|USE|KILL|DEALLOCATE)\b[^;]*$/;
-/** `SET autocommit` may end one, too; SET STATEMENT, and what calls or selects something, can be any work. */
-const settings = /^SET (?!`statement` `)[^;(]*$/i;
+/**
+ * `SET autocommit` may end one, too; SET STATEMENT, whatever its variable is called (`timestamp` is a keyword and not quoted), and what
+ * calls or selects something, can be any work.
+ */
+const settings = /^SET (?!`statement`)[^;(]*$/i;
 const unlocks = /^(?:SELECT|DO) `release_(?:lock` \(\?\)|all_locks` \( \))(?: AS `[^`]*`)?$/i;
 
 /**

@@ -48,6 +48,8 @@ test("whatever else may be work, is", () => {
     "COMMIT; SELECT 1",
     "BEGIN NOT ATOMIC SELECT 1; END",
     "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
+    "SET STATEMENT timestamp = 1 FOR SELECT * FROM t",
+    "SET STATEMENT hot.key_buffer_size = 1 FOR SELECT * FROM t",
     "SET @a = (SELECT 1)",
     "SET @a = f(1)",
     "LOCK TABLES t READ",
